@@ -75,19 +75,13 @@ final class QueryApi {
         QueryParameters parameters = QueryParameters.ofPrefix(request, ATTRIBUTE, "tier", RECENT);
         String client = request.pathParam("client");
         long nowMs = System.currentTimeMillis();
-        Request question = new Request(
-                DEFAULT_REQUEST_ID,
-                client,
-                RequestKind.PEEK,
-                parameters.text("tier").orElse(null),
-                0,
-                null,
-                parameters.withPrefix(ATTRIBUTE),
-                null,
-                null,
-                null,
-                nowMs,
-                Request.Source.NONE);
+        Request question = Request.builder(DEFAULT_REQUEST_ID, client)
+                .kind(RequestKind.PEEK)
+                .tier(parameters.text("tier").orElse(null))
+                .cost(0)
+                .attributes(parameters.withPrefix(ATTRIBUTE))
+                .timestampMs(nowMs)
+                .build();
         RequestBody.requireValid(question, rules);
         ServedInstance here = instance.get();
         boolean isWithRecent = parameters.flag(RECENT);

@@ -225,16 +225,14 @@ final class QueueAggregator {
             }
         }
         JsonNode rate = state.get("rate");
-        QueueRules rules = new QueueRules(
-                part.get("id").textValue(),
-                part.get("version").longValue(),
-                rate.get("limit").longValue(),
-                rate.get("perMs").longValue(),
-                rate.get("burst").longValue(),
-                QueueRules.DEFAULT_CAPACITY,
-                QueueRules.NO_MAX_WAIT,
-                QueueRules.DEFAULT_LOOK_AHEAD_MS,
-                shares);
+        QueueRules rules = QueueRules.builder(
+                        part.get("id").textValue(),
+                        rate.get("limit").longValue(),
+                        rate.get("perMs").longValue())
+                .version(part.get("version").longValue())
+                .burst(rate.get("burst").longValue())
+                .tiers(shares)
+                .build();
         List<QueueView.KeyView> longest = new ArrayList<>();
         for (JsonNode key : state.get("longest")) {
             longest.add(key(key));

@@ -53,16 +53,7 @@ class DrainingQueuesTest {
     }
 
     private static QueueView draining(String id, long waiting) {
-        QueueRules rules = new QueueRules(
-                id,
-                3,
-                5,
-                1_000,
-                1,
-                QueueRules.DEFAULT_CAPACITY,
-                QueueRules.NO_MAX_WAIT,
-                QueueRules.DEFAULT_LOOK_AHEAD_MS,
-                Map.of());
+        QueueRules rules = QueueRules.builder(id, 5, 1_000).version(3).build();
         return new QueueView(
                 rules,
                 true,

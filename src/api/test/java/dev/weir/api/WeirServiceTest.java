@@ -363,7 +363,7 @@ class WeirServiceTest {
         assertThat(refused.detail()).contains("policy all-sms sends to queue sms");
 
         assertThat(caller.get("/v1/queues/sms").status()).isEqualTo(503);
-        QueueRules rules = new QueueRules("sms", 1, 100, 1_000, 1, 10_000, QueueRules.NO_MAX_WAIT, 100, Map.of());
+        QueueRules rules = QueueRules.builder("sms", 100, 1_000).build();
         List<QueueView.TierView> tiers = List.of(
                 new QueueView.TierView("gold", new TierShare(1, 4), 2),
                 new QueueView.TierView(null, TierShare.DEFAULT, 1));
@@ -405,18 +405,9 @@ class WeirServiceTest {
     void a_queue_with_a_key_is_returned_in_total_and_by_key() throws IOException {
         String definition = "{\"key\":[\"tenant\",\"model\"],\"limit\":5,\"per\":\"1s\"}";
         assertThat(trusted.put("/v1/queues/hooks", definition).status()).isEqualTo(201);
-        QueueRules rules = new QueueRules(
-                "hooks",
-                1,
-                5,
-                1_000,
-                1,
-                10_000,
-                QueueRules.NO_MAX_WAIT,
-                100,
-                Map.of(),
-                List.of("tenant", "model"),
-                null);
+        QueueRules rules = QueueRules.builder("hooks", 5, 1_000)
+                .key(List.of("tenant", "model"))
+                .build();
         List<QueueView.KeyView> longest =
                 List.of(new QueueView.KeyView(Map.of("tenant", "acme", "model", "large"), 2, 6, 5_000, 1_000));
         HERE.queue = new Result.Partial<>(

@@ -7,7 +7,6 @@ import dev.weir.dev.EmbeddedBroker;
 import dev.weir.event.Admission;
 import dev.weir.event.PolicyVersion;
 import dev.weir.event.Request;
-import dev.weir.event.RequestKind;
 import dev.weir.fault.FaultsException;
 import dev.weir.kafka.KafkaSettings;
 import dev.weir.kafka.Topics;
@@ -311,25 +310,17 @@ public final class BenchCluster implements AutoCloseable {
 
         /** Returns a typical request of a gateway, of some 125 bytes. */
         private static Request request(long number, String client) {
-            return new Request(
-                    REQUEST + number,
-                    client,
-                    RequestKind.CONSUME,
-                    "free",
-                    1,
-                    null,
-                    Map.of(
+            return Request.builder(REQUEST + number, client)
+                    .tier("free")
+                    .attributes(Map.of(
                             "endpoint",
                             "/articles/" + number % 1000,
                             "ip",
                             "10.0.0.1",
                             "agent",
-                            "Mozilla/5.0 (X11; Linux x86_64)"),
-                    null,
-                    null,
-                    null,
-                    0,
-                    new Request.Source(0, number));
+                            "Mozilla/5.0 (X11; Linux x86_64)"))
+                    .source(0, number)
+                    .build();
         }
 
         /** Returns a consumer of new releases. It joins its group on the first call of {@code next}. */

@@ -5,7 +5,6 @@ import dev.weir.config.WeirConfig;
 import dev.weir.decision.Decider;
 import dev.weir.event.DecisionResult;
 import dev.weir.event.Request;
-import dev.weir.event.RequestKind;
 import dev.weir.policy.EffectivePeriod;
 import dev.weir.policy.Glob;
 import dev.weir.policy.OnExceed;
@@ -155,19 +154,12 @@ public class DeciderBenchmark {
     public DecisionResult decide() {
         next = next + 1 == clients.length ? 0 : next + 1;
         nowMs++;
-        Request request = new Request(
-                "r",
-                clients[next],
-                RequestKind.CONSUME,
-                "free",
-                1,
-                null,
-                attributes.get(next % ENDPOINTS),
-                null,
-                null,
-                null,
-                nowMs,
-                SOURCE);
+        Request request = Request.builder("r", clients[next])
+                .tier("free")
+                .attributes(attributes.get(next % ENDPOINTS))
+                .timestampMs(nowMs)
+                .source(SOURCE)
+                .build();
         return decider.decide(request, table);
     }
 }

@@ -4,7 +4,6 @@ import dev.weir.event.Admission;
 import dev.weir.event.PolicyVersion;
 import dev.weir.event.Release;
 import dev.weir.event.Request;
-import dev.weir.event.RequestKind;
 import dev.weir.shape.QueueEffect;
 import dev.weir.shape.Shaper;
 import dev.weir.shape.rules.QueueRules;
@@ -155,18 +154,11 @@ public final class KeysBench {
             this.stores = stores;
             lastNanos = new long[size.keys];
             long perMs = Math.max(1, size.keys / RATE_PER_MS);
-            rules = new QueueRules(
-                    "q",
-                    1,
-                    1,
-                    perMs,
-                    1,
-                    QueueRules.MAX_CAPACITY,
-                    QueueRules.NO_MAX_WAIT,
-                    LOOK_AHEAD_MS,
-                    Map.of(),
-                    List.of(KEY),
-                    null);
+            rules = QueueRules.builder("q", 1, perMs)
+                    .capacity(QueueRules.MAX_CAPACITY)
+                    .lookAheadMs(LOOK_AHEAD_MS)
+                    .key(List.of(KEY))
+                    .build();
         }
 
         /** Measures the size. Returns the releases per second. */
@@ -254,19 +246,11 @@ public final class KeysBench {
 
         private void admit(String key) {
             long nowMs = nowNanos / NANOS_PER_MS;
-            Request request = new Request(
-                    "request-" + admitted,
-                    "client-" + admitted % CLIENTS,
-                    RequestKind.CONSUME,
-                    null,
-                    1,
-                    null,
-                    Map.of(KEY, key),
-                    null,
-                    null,
-                    null,
-                    nowMs,
-                    new Request.Source(0, admitted));
+            Request request = Request.builder("request-" + admitted, "client-" + admitted % CLIENTS)
+                    .attributes(Map.of(KEY, key))
+                    .timestampMs(nowMs)
+                    .source(0, admitted)
+                    .build();
             Admission admission = Admission.of(request, rules.id(), new PolicyVersion("p", 1), null);
             carryOut(shaper.admit(QueueRules.withKey(admission, rules), admitted++, nowMs, nowNanos));
         }

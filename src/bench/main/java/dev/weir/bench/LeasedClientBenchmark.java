@@ -4,7 +4,6 @@ import com.sun.management.ThreadMXBean;
 import dev.weir.client.WeirClient;
 import dev.weir.event.Decision;
 import dev.weir.event.Request;
-import dev.weir.event.RequestKind;
 import dev.weir.fault.FaultsException;
 import dev.weir.runtime.Enforcer;
 import java.io.IOException;
@@ -108,8 +107,11 @@ public class LeasedClientBenchmark {
         }
         Map<String, String> attributes = Map.of("endpoint", "/articles/7", "method", "GET");
         for (int i = 0; i < CLIENTS; i++) {
-            requests[i] = new Request(
-                    "r", "client-" + i, RequestKind.CONSUME, "free", 1, null, attributes, null, null, null, 0, SOURCE);
+            requests[i] = Request.builder("r", "client-" + i)
+                    .tier("free")
+                    .attributes(attributes)
+                    .source(SOURCE)
+                    .build();
         }
     }
 

@@ -5,7 +5,6 @@ import dev.weir.definition.PolicyFile;
 import dev.weir.dev.EmbeddedBroker;
 import dev.weir.event.Decision;
 import dev.weir.event.Request;
-import dev.weir.event.RequestKind;
 import dev.weir.fault.FaultsException;
 import dev.weir.kafka.KafkaSettings;
 import dev.weir.rules.PolicyTopic;
@@ -112,19 +111,12 @@ public final class PoliciesBench {
     private static void load(WeirConfig config, AtomicBoolean stop) {
         try (RequestSender sender = new RequestSender(config)) {
             for (int i = 0; !stop.get(); i++) {
-                Request request = new Request(
-                        "r" + i,
-                        "c" + i % 1_000,
-                        RequestKind.CONSUME,
-                        "free",
-                        1,
-                        null,
-                        Map.of("endpoint", "/api/0/x"),
-                        null,
-                        null,
-                        null,
-                        System.currentTimeMillis(),
-                        new Request.Source(0, 0));
+                Request request = Request.builder("r" + i, "c" + i % 1_000)
+                        .tier("free")
+                        .attributes(Map.of("endpoint", "/api/0/x"))
+                        .timestampMs(System.currentTimeMillis())
+                        .source(0, 0)
+                        .build();
                 sender.send(request);
                 if (i % 20 == 0) {
                     Thread.sleep(10);

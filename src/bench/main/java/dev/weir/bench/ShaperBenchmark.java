@@ -3,14 +3,12 @@ package dev.weir.bench;
 import dev.weir.event.Admission;
 import dev.weir.event.PolicyVersion;
 import dev.weir.event.Request;
-import dev.weir.event.RequestKind;
 import dev.weir.shape.QueueEffect;
 import dev.weir.shape.Shaper;
 import dev.weir.shape.rules.QueueRules;
 import dev.weir.storage.StoredQueues;
 import java.io.IOException;
 import java.util.List;
-import java.util.Map;
 import java.util.concurrent.TimeUnit;
 import org.openjdk.jmh.annotations.Benchmark;
 import org.openjdk.jmh.annotations.BenchmarkMode;
@@ -32,8 +30,10 @@ public class ShaperBenchmark {
     private static final String QUEUE = "q";
 
     /** One release per millisecond of the queue's clock. */
-    private static final QueueRules RULES =
-            new QueueRules(QUEUE, 1, 1, 1, 1, QueueRules.MAX_CAPACITY, QueueRules.NO_MAX_WAIT, 0, Map.of());
+    private static final QueueRules RULES = QueueRules.builder(QUEUE, 1, 1)
+            .capacity(QueueRules.MAX_CAPACITY)
+            .lookAheadMs(0)
+            .build();
 
     /** The number of waiting requests. */
     @Param("100000")
@@ -78,19 +78,10 @@ public class ShaperBenchmark {
 
     private void admit(long nowNanos) {
         long nowMs = nowNanos / NANOS_PER_MS;
-        Request request = new Request(
-                "request-" + admitted,
-                "client-" + admitted % clients,
-                RequestKind.CONSUME,
-                null,
-                1,
-                null,
-                Map.of(),
-                null,
-                null,
-                null,
-                nowMs,
-                new Request.Source(0, admitted));
+        Request request = Request.builder("request-" + admitted, "client-" + admitted % clients)
+                .timestampMs(nowMs)
+                .source(0, admitted)
+                .build();
         Admission admission = Admission.of(request, QUEUE, new PolicyVersion("p", 1), null);
         carryOut(shaper.admit(admission, admitted++, nowMs, nowNanos));
     }

@@ -8,7 +8,6 @@ import dev.weir.event.Admission;
 import dev.weir.event.PolicyVersion;
 import dev.weir.event.Release;
 import dev.weir.event.Request;
-import dev.weir.event.RequestKind;
 import dev.weir.kafka.KafkaSettings;
 import dev.weir.kafka.Topics;
 import dev.weir.rules.PolicyTopic;
@@ -201,19 +200,11 @@ public final class ShapingBench {
             try (KafkaProducer<byte[], byte[]> producer =
                     new KafkaProducer<>(settings, new ByteArraySerializer(), new ByteArraySerializer())) {
                 for (int i = 0; i < count; i++) {
-                    Request request = new Request(
-                            "r" + i,
-                            "c" + i % clients,
-                            RequestKind.CONSUME,
-                            null,
-                            1,
-                            null,
-                            Map.of("endpoint", "/sms"),
-                            null,
-                            payload,
-                            null,
-                            0,
-                            new Request.Source(0, i));
+                    Request request = Request.builder("r" + i, "c" + i % clients)
+                            .attributes(Map.of("endpoint", "/sms"))
+                            .payload(payload)
+                            .source(0, i)
+                            .build();
                     Admission admission = Admission.of(request, "q", new PolicyVersion("p", 1), null);
                     var unused = producer.send(new ProducerRecord<>(
                             topics.admissions(), "q".getBytes(StandardCharsets.UTF_8), avro.encode(admission)));
@@ -232,19 +223,10 @@ public final class ShapingBench {
                     for (long sent = 0; !isClosing; ) {
                         long due = (System.nanoTime() - start) * perSecond / 1_000_000_000L;
                         for (; sent < due; sent++) {
-                            sender.send(new Request(
-                                    "l" + sent,
-                                    "l" + sent % 1_000,
-                                    RequestKind.CONSUME,
-                                    null,
-                                    1,
-                                    null,
-                                    Map.of(),
-                                    null,
-                                    null,
-                                    null,
-                                    System.currentTimeMillis(),
-                                    new Request.Source(0, 0)));
+                            sender.send(Request.builder("l" + sent, "l" + sent % 1_000)
+                                    .timestampMs(System.currentTimeMillis())
+                                    .source(0, 0)
+                                    .build());
                         }
                         LockSupport.parkNanos(1_000_000);
                     }

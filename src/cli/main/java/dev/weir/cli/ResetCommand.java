@@ -92,19 +92,13 @@ final class ResetCommand implements Callable<Integer> {
     }
 
     private Request request(RequestRules rules) {
-        Request ofAll = new Request(
-                "reset-" + UUID.randomUUID(),
-                requests.client(),
-                RequestKind.RESET,
-                requests.tier(),
-                0,
-                null,
-                requests.attributes(),
-                null,
-                null,
-                null,
-                System.currentTimeMillis(),
-                Request.Source.NONE);
+        Request ofAll = Request.builder("reset-" + UUID.randomUUID(), requests.client())
+                .kind(RequestKind.RESET)
+                .tier(requests.tier())
+                .cost(0)
+                .attributes(requests.attributes())
+                .timestampMs(System.currentTimeMillis())
+                .build();
         Request request = ofAll.withPolicyId(policyId);
         rules.check(request).ifPresent(violation -> {
             throw new InputException(violation.detail(), null);

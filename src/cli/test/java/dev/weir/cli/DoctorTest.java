@@ -12,7 +12,6 @@ import dev.weir.dev.EmbeddedBroker;
 import dev.weir.dev.EmbeddedBroker.BrokerOptions;
 import dev.weir.doctor.HangingTransactionFix;
 import dev.weir.event.Request;
-import dev.weir.event.RequestKind;
 import dev.weir.kafka.KafkaSettings;
 import dev.weir.runtime.Enforcer;
 import dev.weir.testing.HangingTransaction;
@@ -525,8 +524,7 @@ class DoctorTest {
 
     /** Writes a request of client {@code a} without a key. */
     private static void misplace(String topic, int partition) throws Exception {
-        Request request = new Request(
-                "r", "a", RequestKind.CONSUME, null, 1, null, Map.of(), null, null, null, 0, Request.Source.NONE);
+        Request request = Request.builder("r", "a").build();
         try (KafkaProducer<byte[], byte[]> producer = producer(Map.of())) {
             producer.send(new ProducerRecord<>(topic, partition, null, new RequestCodec().encode(request)))
                     .get();

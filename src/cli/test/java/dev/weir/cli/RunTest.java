@@ -11,7 +11,6 @@ import dev.weir.definition.PolicyFile;
 import dev.weir.dev.EmbeddedBroker;
 import dev.weir.event.Decision;
 import dev.weir.event.Request;
-import dev.weir.event.RequestKind;
 import dev.weir.kafka.KafkaSettings;
 import dev.weir.rules.PolicyTopic;
 import dev.weir.runtime.RequestSender;
@@ -293,19 +292,10 @@ class RunTest {
     }
 
     private static Request request(int i) {
-        return new Request(
-                "r" + i,
-                "client " + i % 100,
-                RequestKind.CONSUME,
-                null,
-                1,
-                null,
-                Map.of(),
-                null,
-                null,
-                null,
-                System.currentTimeMillis(),
-                new Request.Source(0, 0));
+        return Request.builder("r" + i, "client " + i % 100)
+                .timestampMs(System.currentTimeMillis())
+                .source(0, 0)
+                .build();
     }
 
     private Map<TopicPartition, Long> ends(IsolationLevel level) throws Exception {

@@ -15,7 +15,6 @@ import dev.weir.client.release.ReleaseWorker;
 import dev.weir.config.ConfigFile;
 import dev.weir.config.WeirConfig;
 import dev.weir.event.Request;
-import dev.weir.event.RequestKind;
 import dev.weir.kafka.KafkaSettings;
 import dev.weir.kafka.UnreachableException;
 import dev.weir.runtime.Enforcer;
@@ -387,19 +386,7 @@ class SecuredClusterTest {
 
         /** Sends a request without a key to a partition other than that of its client. */
         void misplace() throws Exception {
-            Request request = new Request(
-                    "r",
-                    misplaced(),
-                    RequestKind.CONSUME,
-                    "free",
-                    1,
-                    null,
-                    Map.of(),
-                    null,
-                    null,
-                    null,
-                    0,
-                    Request.Source.NONE);
+            Request request = Request.builder("r", misplaced()).tier("free").build();
             try (KafkaProducer<byte[], byte[]> producer = new KafkaProducer<>(
                     new HashMap<>(client("requester")), new ByteArraySerializer(), new ByteArraySerializer())) {
                 int partitions = producer.partitionsFor("weir.requests").size();

@@ -7,7 +7,6 @@ import dev.weir.definition.PolicyFile;
 import dev.weir.envoy.EnvoyReference.Entry;
 import dev.weir.envoy.EnvoyReference.Found;
 import dev.weir.event.Request;
-import dev.weir.event.RequestKind;
 import dev.weir.event.StateKey;
 import dev.weir.fault.Fault;
 import dev.weir.fault.FaultsException;
@@ -121,8 +120,7 @@ class EnvoyImportTest {
                 .map(Entry::value)
                 .findFirst()
                 .orElse(entries.toString());
-        return new Request(
-                "r", client, RequestKind.CONSUME, null, 1, null, attributes, null, null, null, 0, Request.Source.NONE);
+        return Request.builder("r", client).attributes(attributes).build();
     }
 
     private static Entry[] entries(String text) {

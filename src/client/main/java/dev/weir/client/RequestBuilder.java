@@ -24,24 +24,14 @@ import java.util.UUID;
  */
 public final class RequestBuilder {
 
-    private static final Request.Source NOWHERE = new Request.Source(0, 0);
-
-    private final String client;
+    private final Request.Builder request;
     private Map<String, String> attributes = new HashMap<>();
     private boolean isBuilt; // whether the attributes belong to a request
     private String requestId;
-    private RequestKind kind = RequestKind.CONSUME;
-    private String tier;
-    private long cost = 1;
-    private Long sizeBytes;
     private Instant deadline;
-    private byte[] payload;
-    private String queue;
-    private LimitOverride limitOverride;
-    private String policyId;
 
     private RequestBuilder(String client) {
-        this.client = client;
+        request = Request.builder(null, client).source(0, 0);
     }
 
     /**
@@ -73,7 +63,7 @@ public final class RequestBuilder {
      * @return this builder
      */
     public RequestBuilder kind(RequestKind value) {
-        kind = value;
+        request.kind(value);
         return this;
     }
 
@@ -84,7 +74,7 @@ public final class RequestBuilder {
      * @return this builder
      */
     public RequestBuilder tier(String value) {
-        tier = value;
+        request.tier(value);
         return this;
     }
 
@@ -95,7 +85,7 @@ public final class RequestBuilder {
      * @return this builder
      */
     public RequestBuilder cost(long value) {
-        cost = value;
+        request.cost(value);
         return this;
     }
 
@@ -107,7 +97,7 @@ public final class RequestBuilder {
      * @return this builder
      */
     public RequestBuilder sizeBytes(long value) {
-        sizeBytes = value;
+        request.sizeBytes(value);
         return this;
     }
 
@@ -146,7 +136,7 @@ public final class RequestBuilder {
      * @return this builder
      */
     public RequestBuilder payload(byte[] value) {
-        payload = value;
+        request.payload(value);
         return this;
     }
 
@@ -157,7 +147,7 @@ public final class RequestBuilder {
      * @return this builder
      */
     public RequestBuilder queue(String value) {
-        queue = value;
+        request.queue(value);
         return this;
     }
 
@@ -171,7 +161,7 @@ public final class RequestBuilder {
      * @throws ArithmeticException if the window is not within the range of milliseconds in a {@code long}
      */
     public RequestBuilder limitOverride(long limit, Duration window) {
-        limitOverride = new LimitOverride(limit, window.toMillis());
+        request.limitOverride(new LimitOverride(limit, window.toMillis()));
         return this;
     }
 
@@ -184,7 +174,7 @@ public final class RequestBuilder {
      * @return this builder
      */
     public RequestBuilder policyId(String value) {
-        policyId = value;
+        request.policyId(value);
         return this;
     }
 
@@ -196,20 +186,10 @@ public final class RequestBuilder {
      */
     public Request build() {
         isBuilt = true;
-        return new Request(
-                requestId == null ? UUID.randomUUID().toString() : requestId,
-                client,
-                kind,
-                tier,
-                cost,
-                sizeBytes,
-                Collections.unmodifiableMap(attributes), // which may be those of several requests
-                deadline == null ? null : (Long) deadline.toEpochMilli(),
-                payload,
-                queue,
-                limitOverride,
-                policyId,
-                System.currentTimeMillis(),
-                NOWHERE);
+        return request.requestId(requestId == null ? UUID.randomUUID().toString() : requestId)
+                .attributes(Collections.unmodifiableMap(attributes)) // which may be those of several requests
+                .deadlineMs(deadline == null ? null : (Long) deadline.toEpochMilli())
+                .timestampMs(System.currentTimeMillis())
+                .build();
     }
 }

@@ -45,19 +45,18 @@ final class QueueReader {
         }
         QueueTotal ofAllKeys = total;
         boolean paced = limit != null && perMs != null;
-        return tree.noting(() -> new QueueRules(
-                Objects.requireNonNullElse(id, "unnamed"),
-                version,
-                paced ? limit : 1,
-                paced ? perMs : 1,
-                Objects.requireNonNullElse(burst, 1L),
-                Objects.requireNonNullElse(capacity, QueueRules.DEFAULT_CAPACITY),
-                Objects.requireNonNullElse(maxWaitMs, QueueRules.NO_MAX_WAIT),
-                Objects.requireNonNullElse(lookAheadMs, QueueRules.DEFAULT_LOOK_AHEAD_MS),
-                tiers,
-                Objects.requireNonNullElse(fairBy, QueueRules.DEFAULT_FAIR_BY),
-                key,
-                ofAllKeys));
+        return tree.noting(() -> QueueRules.builder(
+                        Objects.requireNonNullElse(id, "unnamed"), paced ? limit : 1, paced ? perMs : 1)
+                .version(version)
+                .burst(Objects.requireNonNullElse(burst, 1L))
+                .capacity(Objects.requireNonNullElse(capacity, QueueRules.DEFAULT_CAPACITY))
+                .maxWaitMs(Objects.requireNonNullElse(maxWaitMs, QueueRules.NO_MAX_WAIT))
+                .lookAheadMs(Objects.requireNonNullElse(lookAheadMs, QueueRules.DEFAULT_LOOK_AHEAD_MS))
+                .tiers(tiers)
+                .fairBy(Objects.requireNonNullElse(fairBy, QueueRules.DEFAULT_FAIR_BY))
+                .key(key)
+                .total(ofAllKeys)
+                .build());
     }
 
     /** Returns the total, or null if there is none. */

@@ -54,16 +54,11 @@ class QueueFileTest {
     /** The example of the design. */
     @Test
     void reads_a_queue_and_the_policy_that_sends_to_it() throws FaultsException {
-        QueueRules expected = new QueueRules(
-                "sms",
-                1,
-                100,
-                1000,
-                1,
-                10_000,
-                30_000,
-                QueueRules.DEFAULT_LOOK_AHEAD_MS,
-                Map.of("platinum", new TierShare(1, 8), "gold", new TierShare(0, 4), "free", new TierShare(0, 1)));
+        QueueRules expected = QueueRules.builder("sms", 100, 1000)
+                .maxWaitMs(30_000)
+                .tiers(Map.of(
+                        "platinum", new TierShare(1, 8), "gold", new TierShare(0, 4), "free", new TierShare(0, 1)))
+                .build();
         String json = "{'id':'sms','limit':100,'per':'1s','burst':1,'capacity':10000,'max-wait':'30s',"
                 + "'tiers':{'platinum':{'priority':1,'weight':8},'gold':{'priority':0,'weight':4},"
                 + "'free':{'priority':0,'weight':1}}}";
@@ -150,7 +145,15 @@ class QueueFileTest {
             long maxWaitMs,
             long lookAheadMs,
             Map<String, TierShare> tiers) {
-        return Arguments.of(yaml, new QueueRules("q", 1, limit, perMs, burst, capacity, maxWaitMs, lookAheadMs, tiers));
+        return Arguments.of(
+                yaml,
+                QueueRules.builder("q", limit, perMs)
+                        .burst(burst)
+                        .capacity(capacity)
+                        .maxWaitMs(maxWaitMs)
+                        .lookAheadMs(lookAheadMs)
+                        .tiers(tiers)
+                        .build());
     }
 
     @Test

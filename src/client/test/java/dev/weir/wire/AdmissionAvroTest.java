@@ -21,26 +21,27 @@ import org.junit.jupiter.api.Test;
 class AdmissionAvroTest {
 
     private static final Request.Source SOURCE = new Request.Source(3, 1L << 40);
-    private static final Request CANCEL =
-            new Request("r1", "c", RequestKind.CANCEL, null, 1, null, Map.of(), null, null, "sms", 1_000, SOURCE);
+    private static final Request CANCEL = Request.builder("r1", "c")
+            .kind(RequestKind.CANCEL)
+            .queue("sms")
+            .timestampMs(1_000)
+            .source(SOURCE)
+            .build();
 
     private final AdmissionAvro avro = new AdmissionAvro();
 
     @Test
     void an_admission_survives_a_round_trip() throws UnreadableException {
-        Request request = new Request(
-                "żądanie",
-                "żółw",
-                RequestKind.CONSUME,
-                "złoto",
-                42,
-                1_024L,
-                Map.of("endpoint", "/łąka"),
-                2_000L,
-                new byte[] {0, -1, 127},
-                null,
-                1_785_000_000_123L,
-                SOURCE);
+        Request request = Request.builder("żądanie", "żółw")
+                .tier("złoto")
+                .cost(42)
+                .sizeBytes(1_024L)
+                .attributes(Map.of("endpoint", "/łąka"))
+                .deadlineMs(2_000L)
+                .payload(new byte[] {0, -1, 127})
+                .timestampMs(1_785_000_000_123L)
+                .source(SOURCE)
+                .build();
         assertComesBack(new Admission(
                 request,
                 new IdempotentAnswer.SentToQueue(
@@ -77,8 +78,11 @@ class AdmissionAvroTest {
 
     @Test
     void an_admission_with_a_negative_cost_is_rejected() {
-        Request request =
-                new Request("r1", "c", RequestKind.CONSUME, null, -1, null, Map.of(), null, null, null, 1_000, SOURCE);
+        Request request = Request.builder("r1", "c")
+                .cost(-1)
+                .timestampMs(1_000)
+                .source(SOURCE)
+                .build();
         byte[] bytes = avro.encode(Admission.of(request, "sms", new PolicyVersion("p", 1), null));
         assertThatThrownBy(() -> avro.decode(bytes))
                 .isInstanceOfSatisfying(UnreadableException.class, e -> assertThat(e.rejection())

@@ -40,40 +40,27 @@ class JsonTest {
                 SOURCE);
         assertThat(request)
                 .usingRecursiveComparison()
-                .isEqualTo(new Request(
-                        "r1",
-                        "c1",
-                        RequestKind.SETTLE,
-                        "free",
-                        -5,
-                        9L,
-                        Map.of("endpoint", "/a"),
-                        2_000L,
-                        new byte[] {1, 2, 3},
-                        null,
-                        new LimitOverride(0, 60_000),
-                        "p",
-                        1_000,
-                        new Request.Source(3, 14)));
+                .isEqualTo(Request.builder("r1", "c1")
+                        .kind(RequestKind.SETTLE)
+                        .tier("free")
+                        .cost(-5)
+                        .sizeBytes(9L)
+                        .attributes(Map.of("endpoint", "/a"))
+                        .deadlineMs(2_000L)
+                        .payload(new byte[] {1, 2, 3})
+                        .limitOverride(new LimitOverride(0, 60_000))
+                        .policyId("p")
+                        .timestampMs(1_000)
+                        .source(3, 14)
+                        .build());
     }
 
     @Test
     void a_minimal_request_has_the_defaults() {
         Request request = RequestJson.read("{\"requestId\":\"r1\",\"client\":\"c1\"}", 5, SOURCE);
         assertThat(request)
-                .isEqualTo(new Request(
-                        "r1",
-                        "c1",
-                        RequestKind.CONSUME,
-                        null,
-                        1,
-                        null,
-                        Map.of(),
-                        null,
-                        null,
-                        null,
-                        5,
-                        new Request.Source(0, 7)));
+                .isEqualTo(
+                        Request.builder("r1", "c1").timestampMs(5).source(0, 7).build());
     }
 
     @ParameterizedTest

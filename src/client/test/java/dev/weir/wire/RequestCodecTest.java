@@ -18,21 +18,19 @@ import org.junit.jupiter.api.Test;
 class RequestCodecTest {
 
     private static final Request.Source SOURCE = new Request.Source(3, 14);
-    private static final Request FULL = new Request(
-            "r1",
-            "żółw",
-            RequestKind.SETTLE,
-            "gold",
-            -42,
-            1_024L,
-            Map.of("endpoint", "/a", "method", "GET"),
-            2_000L,
-            new byte[] {1, 2, 3},
-            null,
-            new LimitOverride(Long.MAX_VALUE, 60_000),
-            "per-minute",
-            1_000,
-            SOURCE);
+    private static final Request FULL = Request.builder("r1", "żółw")
+            .kind(RequestKind.SETTLE)
+            .tier("gold")
+            .cost(-42)
+            .sizeBytes(1_024L)
+            .attributes(Map.of("endpoint", "/a", "method", "GET"))
+            .deadlineMs(2_000L)
+            .payload(new byte[] {1, 2, 3})
+            .limitOverride(new LimitOverride(Long.MAX_VALUE, 60_000))
+            .policyId("per-minute")
+            .timestampMs(1_000)
+            .source(SOURCE)
+            .build();
 
     private final RequestCodec avro = new RequestCodec();
 

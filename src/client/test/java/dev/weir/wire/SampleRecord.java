@@ -1,7 +1,6 @@
 package dev.weir.wire;
 
 import dev.weir.event.Request;
-import dev.weir.event.RequestKind;
 import java.io.IOException;
 import java.nio.ByteBuffer;
 import java.nio.charset.StandardCharsets;
@@ -21,19 +20,7 @@ final class SampleRecord {
             "LIMIT_EXCEEDED",
             "request",
             ByteBuffer.wrap(new RequestCodec()
-                    .encode(new Request(
-                            "r",
-                            "c",
-                            RequestKind.CONSUME,
-                            null,
-                            1,
-                            null,
-                            Map.of(),
-                            null,
-                            null,
-                            null,
-                            0,
-                            new Request.Source(0, 0)))));
+                    .encode(Request.builder("r", "c").source(0, 0).build())));
 
     private SampleRecord() {}
 

@@ -87,7 +87,7 @@ final class RetryForecast {
 
     /** Returns the retry time of a request at {@code atMs} by the policies of that time; {@code atMs} if it passes. */
     private long retryAtMs(Request peek, long atMs) {
-        if (trial.decide(peek.withTimestampMs(atMs), policies) instanceof Decision decision
+        if (trial.decide(peek.toBuilder().timestampMs(atMs).build(), policies) instanceof Decision decision
                 && decision.outcome() == Outcome.DENIED) {
             return decision.retryAfterMs() == null ? NO_END : atMs + decision.retryAfterMs();
         }

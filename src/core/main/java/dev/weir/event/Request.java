@@ -38,35 +38,15 @@ public record Request(
         long timestampMs,
         Source source) {
 
-    /** Creates a request without a limit of its own, for all policies that apply. */
-    public Request(
-            String requestId,
-            String client,
-            RequestKind kind,
-            String tier,
-            long cost,
-            Long sizeBytes,
-            Map<String, String> attributes,
-            Long deadlineMs,
-            byte[] payload,
-            String queue,
-            long timestampMs,
-            Source source) {
-        this(
-                requestId,
-                client,
-                kind,
-                tier,
-                cost,
-                sizeBytes,
-                attributes,
-                deadlineMs,
-                payload,
-                queue,
-                null,
-                null,
-                timestampMs,
-                source);
+    /**
+     * Returns a builder of a request that consumes one token and has no optional field, timestamp 0 and {@link
+     * Source#NONE}.
+     *
+     * @param requestId identifies the request in its decision
+     * @param client the client whose quota is used
+     */
+    public static Builder builder(String requestId, String client) {
+        return new Builder(requestId, client);
     }
 
     /**
@@ -81,118 +61,29 @@ public record Request(
         public static final Source NONE = new Source(-1, -1);
     }
 
-    /** Returns this request with another id. */
-    public Request withRequestId(String other) {
-        return new Request(
-                other,
-                client,
-                kind,
-                tier,
-                cost,
-                sizeBytes,
-                attributes,
-                deadlineMs,
-                payload,
-                queue,
-                limitOverride,
-                policyId,
-                timestampMs,
-                source);
+    /** Returns a builder that starts with the fields of this request. */
+    public Builder toBuilder() {
+        return new Builder(this);
     }
 
     /** Returns this request with another kind. */
     public Request withKind(RequestKind other) {
-        return new Request(
-                requestId,
-                client,
-                other,
-                tier,
-                cost,
-                sizeBytes,
-                attributes,
-                deadlineMs,
-                payload,
-                queue,
-                limitOverride,
-                policyId,
-                timestampMs,
-                source);
+        return toBuilder().kind(other).build();
     }
 
     /** Returns this request without its payload. */
     public Request withoutPayload() {
-        return new Request(
-                requestId,
-                client,
-                kind,
-                tier,
-                cost,
-                sizeBytes,
-                attributes,
-                deadlineMs,
-                null,
-                queue,
-                limitOverride,
-                policyId,
-                timestampMs,
-                source);
-    }
-
-    /** Returns this request at another time. */
-    public Request withTimestampMs(long other) {
-        return new Request(
-                requestId,
-                client,
-                kind,
-                tier,
-                cost,
-                sizeBytes,
-                attributes,
-                deadlineMs,
-                payload,
-                queue,
-                limitOverride,
-                policyId,
-                other,
-                source);
+        return toBuilder().payload(null).build();
     }
 
     /** Returns this request with another limit of its own; null for none. */
     public Request withLimitOverride(LimitOverride other) {
-        return new Request(
-                requestId,
-                client,
-                kind,
-                tier,
-                cost,
-                sizeBytes,
-                attributes,
-                deadlineMs,
-                payload,
-                queue,
-                other,
-                policyId,
-                timestampMs,
-                source);
+        return toBuilder().limitOverride(other).build();
     }
 
     /** Returns this request for one policy; null for all that apply. */
     public Request withPolicyId(String other) {
-        return new Request(
-                requestId,
-                client,
-                kind,
-                tier,
-                cost,
-                sizeBytes,
-                attributes,
-                deadlineMs,
-                payload,
-                queue,
-                limitOverride,
-                other,
-                timestampMs,
-                source);
+        return toBuilder().policyId(other).build();
     }
 
     /**
@@ -206,5 +97,154 @@ public record Request(
             case "tier" -> tier;
             default -> attributes.get(name);
         };
+    }
+
+    /** Builds a {@link Request}. It copies and checks nothing. Not thread-safe. */
+    public static final class Builder {
+
+        private String requestId;
+        private final String client;
+        private RequestKind kind = RequestKind.CONSUME;
+        private String tier;
+        private long cost = 1;
+        private Long sizeBytes;
+        private Map<String, String> attributes = Map.of();
+        private Long deadlineMs;
+        private byte[] payload;
+        private String queue;
+        private LimitOverride limitOverride;
+        private String policyId;
+        private long timestampMs;
+        private Source source = Source.NONE;
+
+        private Builder(String requestId, String client) {
+            this.requestId = requestId;
+            this.client = client;
+        }
+
+        private Builder(Request request) {
+            requestId = request.requestId;
+            client = request.client;
+            kind = request.kind;
+            tier = request.tier;
+            cost = request.cost;
+            sizeBytes = request.sizeBytes;
+            attributes = request.attributes;
+            deadlineMs = request.deadlineMs;
+            payload = request.payload;
+            queue = request.queue;
+            limitOverride = request.limitOverride;
+            policyId = request.policyId;
+            timestampMs = request.timestampMs;
+            source = request.source;
+        }
+
+        /** Sets the id of the request. */
+        public Builder requestId(String value) {
+            requestId = value;
+            return this;
+        }
+
+        /** Sets what to do with the cost. The default is {@link RequestKind#CONSUME}. */
+        public Builder kind(RequestKind value) {
+            kind = value;
+            return this;
+        }
+
+        /** Sets the client's tier; null for none, the default. */
+        public Builder tier(String value) {
+            tier = value;
+            return this;
+        }
+
+        /** Sets the cost in tokens: 0 or more, signed for {@link RequestKind#SETTLE}. The default is 1. */
+        public Builder cost(long value) {
+            cost = value;
+            return this;
+        }
+
+        /** Sets the size of the request in bytes; null for unknown, the default. */
+        public Builder sizeBytes(Long value) {
+            sizeBytes = value;
+            return this;
+        }
+
+        /** Sets the fields that policies match on, besides tier and client. By default there are none. */
+        public Builder attributes(Map<String, String> value) {
+            attributes = value;
+            return this;
+        }
+
+        /**
+         * Sets the time after which the request is useless, in milliseconds since the epoch; null for none, the
+         * default.
+         */
+        public Builder deadlineMs(Long value) {
+            deadlineMs = value;
+            return this;
+        }
+
+        /** Sets the bytes that the release carries; null for none, the default. */
+        public Builder payload(byte[] value) {
+            payload = value;
+            return this;
+        }
+
+        /**
+         * Sets the queue from which a {@link RequestKind#CANCEL} withdraws the request; null, the default, for other
+         * kinds.
+         */
+        public Builder queue(String value) {
+            queue = value;
+            return this;
+        }
+
+        /** Sets the limit of this request; null for none, the default. */
+        public Builder limitOverride(LimitOverride value) {
+            limitOverride = value;
+            return this;
+        }
+
+        /** Sets the only policy whose limits a {@link RequestKind#RESET} frees; null for all, the default. */
+        public Builder policyId(String value) {
+            policyId = value;
+            return this;
+        }
+
+        /** Sets the timestamp in milliseconds since the epoch. The default is 0. */
+        public Builder timestampMs(long value) {
+            timestampMs = value;
+            return this;
+        }
+
+        /** Sets the position at which the request was read. The default is {@link Source#NONE}. */
+        public Builder source(Source value) {
+            source = value;
+            return this;
+        }
+
+        /** Sets the partition of the request topic and the offset in it at which the request was read. */
+        public Builder source(int partition, long offset) {
+            return source(new Source(partition, offset));
+        }
+
+        /** Returns the request. */
+        public Request build() {
+            return new Request(
+                    requestId,
+                    client,
+                    kind,
+                    tier,
+                    cost,
+                    sizeBytes,
+                    attributes,
+                    deadlineMs,
+                    payload,
+                    queue,
+                    limitOverride,
+                    policyId,
+                    timestampMs,
+                    source);
+        }
     }
 }

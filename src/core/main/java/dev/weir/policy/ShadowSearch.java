@@ -109,8 +109,13 @@ final class ShadowSearch {
         String tier = values.get("tier");
         values.remove("client");
         values.remove("tier");
-        return new Request(
-                "", client, RequestKind.PEEK, tier, 0, null, values, null, null, null, atMs, Request.Source.NONE);
+        return Request.builder("", client)
+                .kind(RequestKind.PEEK)
+                .tier(tier)
+                .cost(0)
+                .attributes(values)
+                .timestampMs(atMs)
+                .build();
     }
 
     /** Returns whether one policy matches all requests of another one for as long as that is in force. */

@@ -346,21 +346,15 @@ class DeciderModelTest {
         if (kind == RequestKind.SETTLE && random.nextBoolean()) {
             cost = -cost;
         }
-        return new Request(
-                "r",
-                "c" + random.nextInt(2),
-                kind,
-                null,
-                cost,
-                random.nextInt(4) == 0 ? (Long) random.nextLong(120) : null,
-                Map.of(),
-                null,
-                null,
-                null,
-                random.nextBoolean() ? null : new LimitOverride(random.nextLong(16), 1 + random.nextLong(4)),
-                null,
-                Math.max(0, timestampMs),
-                new Request.Source(0, 0));
+        return Request.builder("r", "c" + random.nextInt(2))
+                .kind(kind)
+                .cost(cost)
+                .sizeBytes(random.nextInt(4) == 0 ? (Long) random.nextLong(120) : null)
+                .limitOverride(
+                        random.nextBoolean() ? null : new LimitOverride(random.nextLong(16), 1 + random.nextLong(4)))
+                .timestampMs(Math.max(0, timestampMs))
+                .source(0, 0)
+                .build();
     }
 
     /** Returns one policy per layer, so that all of them apply. */

@@ -13,7 +13,6 @@ import dev.weir.event.Decision;
 import dev.weir.event.EnforcedLimit;
 import dev.weir.event.Outcome;
 import dev.weir.event.Request;
-import dev.weir.event.RequestKind;
 import dev.weir.limit.Blocked;
 import dev.weir.limit.CalendarPeriod;
 import dev.weir.limit.Limit;
@@ -23,7 +22,6 @@ import dev.weir.policy.Policy;
 import dev.weir.policy.PolicyTable;
 import java.util.ArrayList;
 import java.util.List;
-import java.util.Map;
 import java.util.stream.Stream;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.params.ParameterizedTest;
@@ -35,19 +33,8 @@ class EnforcedLimitsTest {
     private final MapStates states = new MapStates();
 
     private Decision decide(long cost, Policy... policies) {
-        Request request = new Request(
-                "r",
-                "c",
-                RequestKind.CONSUME,
-                null,
-                cost,
-                null,
-                Map.of(),
-                null,
-                null,
-                null,
-                1_000,
-                Request.Source.NONE);
+        Request request =
+                Request.builder("r", "c").cost(cost).timestampMs(1_000).build();
         return (Decision) Decider.local(states).decide(request, PolicyTable.of(List.of(policies)));
     }
 

@@ -21,7 +21,6 @@ import dev.weir.policy.PolicyTable;
 import java.math.BigInteger;
 import java.util.ArrayList;
 import java.util.List;
-import java.util.Map;
 import java.util.SplittableRandom;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.ValueSource;
@@ -177,19 +176,12 @@ class ExtremeDecisionsTest {
     private static Request request(SplittableRandom random, long atMs) {
         boolean settles = random.nextInt(4) == 0;
         long cost = number(random) - 1;
-        return new Request(
-                "r",
-                "c",
-                settles ? RequestKind.SETTLE : RequestKind.CONSUME,
-                null,
-                settles && random.nextInt(3) == 0 ? -cost : cost,
-                null,
-                Map.of(),
-                null,
-                null,
-                null,
-                atMs,
-                new Request.Source(0, 0));
+        return Request.builder("r", "c")
+                .kind(settles ? RequestKind.SETTLE : RequestKind.CONSUME)
+                .cost(settles && random.nextInt(3) == 0 ? -cost : cost)
+                .timestampMs(atMs)
+                .source(0, 0)
+                .build();
     }
 
     @ParameterizedTest

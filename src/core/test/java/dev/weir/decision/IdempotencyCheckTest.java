@@ -44,7 +44,14 @@ class IdempotencyCheckTest {
     private Request request(
             RequestKind kind, String client, String id, long cost, Map<String, String> attributes, long atMs) {
         Request.Source source = new Request.Source(1, offset++);
-        return new Request(id, client, kind, null, cost, null, attributes, null, null, "q", atMs, source);
+        return Request.builder(id, client)
+                .kind(kind)
+                .cost(cost)
+                .attributes(attributes)
+                .queue("q")
+                .timestampMs(atMs)
+                .source(source)
+                .build();
     }
 
     private Request request(RequestKind kind, String id, long atMs) {
@@ -238,19 +245,15 @@ class IdempotencyCheckTest {
         PolicyTable table = table(idempotent(1_000, policy("p", log(9, 60_000))));
         Map<String, String> attributes = Map.of("a", "b");
         for (boolean isOther : new boolean[] {false, true}) {
-            Request request = new Request(
-                    "k",
-                    "c",
-                    RequestKind.CONSUME,
-                    isOther && part.equals("tier") ? "gold" : "free",
-                    isOther && part.equals("cost") ? 2 : 1,
-                    isOther && part.equals("size") ? 8L : 9L,
-                    isOther && part.equals("attributes") ? Map.of() : attributes,
-                    isOther ? 5L : null, // a deadline often depends on the time of the attempt
-                    new byte[] {(byte) (isOther && part.equals("payload") ? 1 : 0)},
-                    null,
-                    0,
-                    new Request.Source(1, offset++));
+            Request request = Request.builder("k", "c")
+                    .tier(isOther && part.equals("tier") ? "gold" : "free")
+                    .cost(isOther && part.equals("cost") ? 2 : 1)
+                    .sizeBytes(isOther && part.equals("size") ? 8L : 9L)
+                    .attributes(isOther && part.equals("attributes") ? Map.of() : attributes)
+                    .deadlineMs(isOther ? 5L : null) // a deadline often depends on the time of the attempt
+                    .payload(new byte[] {(byte) (isOther && part.equals("payload") ? 1 : 0)})
+                    .source(1, offset++)
+                    .build();
             assertThat(((Decision) Decider.local(states).decide(request, table)).reason())
                     .isEqualTo(isOther ? Reason.IDEMPOTENCY_MISMATCH : Reason.WITHIN_LIMITS);
         }

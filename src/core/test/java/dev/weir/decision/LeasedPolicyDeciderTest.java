@@ -8,7 +8,6 @@ import dev.weir.decision.state.WritableLeases;
 import dev.weir.event.Decision;
 import dev.weir.event.EnforcedLimit;
 import dev.weir.event.Request;
-import dev.weir.event.RequestKind;
 import dev.weir.event.StateKey;
 import dev.weir.lease.LeaseBook;
 import dev.weir.lease.LeaseBooks;
@@ -171,18 +170,11 @@ class LeasedPolicyDeciderTest {
     }
 
     private Request request(long timestampMs) {
-        return new Request(
-                "r",
-                "c",
-                RequestKind.CONSUME,
-                null,
-                1 + timestampMs % 3,
-                timestampMs % 5 == 0 ? 20L : 5L,
-                Map.of("endpoint", "/abc"),
-                null,
-                null,
-                null,
-                timestampMs,
-                Request.Source.NONE);
+        return Request.builder("r", "c")
+                .cost(1 + timestampMs % 3)
+                .sizeBytes(timestampMs % 5 == 0 ? 20L : 5L)
+                .attributes(Map.of("endpoint", "/abc"))
+                .timestampMs(timestampMs)
+                .build();
     }
 }

@@ -188,8 +188,7 @@ class ObservingTest {
     }
 
     private static Request of(String tier, long atMs) {
-        return new Request(
-                "r", "c", RequestKind.CONSUME, tier, 1, null, Map.of(), null, null, null, atMs, Request.Source.NONE);
+        return Request.builder("r", "c").tier(tier).timestampMs(atMs).build();
     }
 
     /** Compares all decisions by random policies with those by the same policies beside policies that observe. */
@@ -219,7 +218,9 @@ class ObservingTest {
                 nowMs += random.nextInt(3) == 0 ? random.nextInt(20) : 0;
                 long atMs = nowMs - (random.nextInt(5) == 0 ? random.nextInt(60) : 0);
                 Request request = random.nextInt(5) == 0 && j > 0
-                        ? sent.get(random.nextInt(j)).withTimestampMs(atMs)
+                        ? sent.get(random.nextInt(j)).toBuilder()
+                                .timestampMs(atMs)
+                                .build()
                         : randomRequest(random, atMs);
                 sent.add(request);
                 int granted = random.nextInt(6);
@@ -336,21 +337,17 @@ class ObservingTest {
                     default -> RequestKind.CONSUME;
                 };
         long cost = random.nextInt(random.nextInt(5) == 0 ? 9 : 3);
-        return new Request(
-                "r" + random.nextInt(random.nextBoolean() ? 4 : 4_000),
-                "c",
-                kind,
-                random.nextBoolean() ? null : "t" + random.nextInt(2),
-                kind == RequestKind.SETTLE && random.nextBoolean() ? -cost : cost,
-                random.nextInt(4) == 0 ? (Long) random.nextLong(120) : null,
-                random.nextBoolean() ? Map.of() : Map.of("x", "x" + random.nextInt(2)),
-                null,
-                null,
-                null,
-                random.nextInt(4) > 0 ? null : new LimitOverride(random.nextLong(8), 40),
-                kind == RequestKind.RESET && random.nextBoolean() ? "p" + (1 + random.nextInt(3)) : null,
-                atMs,
-                new Request.Source(0, 0));
+        return Request.builder("r" + random.nextInt(random.nextBoolean() ? 4 : 4_000), "c")
+                .kind(kind)
+                .tier(random.nextBoolean() ? null : "t" + random.nextInt(2))
+                .cost(kind == RequestKind.SETTLE && random.nextBoolean() ? -cost : cost)
+                .sizeBytes(random.nextInt(4) == 0 ? (Long) random.nextLong(120) : null)
+                .attributes(random.nextBoolean() ? Map.of() : Map.of("x", "x" + random.nextInt(2)))
+                .limitOverride(random.nextInt(4) > 0 ? null : new LimitOverride(random.nextLong(8), 40))
+                .policyId(kind == RequestKind.RESET && random.nextBoolean() ? "p" + (1 + random.nextInt(3)) : null)
+                .timestampMs(atMs)
+                .source(0, 0)
+                .build();
     }
 
     /** Returns one or two versions of a policy, of which the second takes effect or ends during the requests. */

@@ -185,19 +185,11 @@ public final class Samples {
     }
 
     public static Request request(String client, String tier, Map<String, String> attributes) {
-        return new Request(
-                "r",
-                client,
-                RequestKind.CONSUME,
-                tier,
-                1,
-                null,
-                attributes,
-                null,
-                null,
-                null,
-                0,
-                new Request.Source(0, 0));
+        return Request.builder("r", client)
+                .tier(tier)
+                .attributes(attributes)
+                .source(0, 0)
+                .build();
     }
 
     static Request consume(long cost, long timestampMs) {
@@ -213,25 +205,15 @@ public final class Samples {
     }
 
     static Request of(RequestKind kind, long cost, long timestampMs) {
-        return new Request(
-                "r", "c", kind, null, cost, null, Map.of(), null, null, null, timestampMs, new Request.Source(3, 14));
+        return Request.builder("r", "c")
+                .kind(kind)
+                .cost(cost)
+                .timestampMs(timestampMs)
+                .source(3, 14)
+                .build();
     }
 
     public static Request sized(long sizeBytes, Request request) {
-        return new Request(
-                request.requestId(),
-                request.client(),
-                request.kind(),
-                request.tier(),
-                request.cost(),
-                sizeBytes,
-                request.attributes(),
-                request.deadlineMs(),
-                request.payload(),
-                null,
-                request.limitOverride(),
-                request.policyId(),
-                request.timestampMs(),
-                request.source());
+        return request.toBuilder().sizeBytes(sizeBytes).queue(null).build();
     }
 }

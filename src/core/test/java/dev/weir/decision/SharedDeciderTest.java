@@ -251,19 +251,11 @@ class SharedDeciderTest {
     }
 
     private static Request request(String client, long cost, long timestampMs) {
-        return new Request(
-                "r",
-                client,
-                RequestKind.CONSUME,
-                null,
-                cost,
-                null,
-                Map.of(),
-                null,
-                null,
-                null,
-                timestampMs,
-                new Request.Source(0, 0));
+        return Request.builder("r", client)
+                .cost(cost)
+                .timestampMs(timestampMs)
+                .source(0, 0)
+                .build();
     }
 
     @Test
@@ -388,19 +380,12 @@ class SharedDeciderTest {
     }
 
     private static Request settlement(String id, long cost) {
-        return new Request(
-                id,
-                "alice",
-                RequestKind.SETTLE,
-                null,
-                cost,
-                null,
-                Map.of(),
-                null,
-                null,
-                null,
-                NOW,
-                new Request.Source(0, 0));
+        return Request.builder(id, "alice")
+                .kind(RequestKind.SETTLE)
+                .cost(cost)
+                .timestampMs(NOW)
+                .source(0, 0)
+                .build();
     }
 
     private static void assertRefundDenied(DecisionResult result) {

@@ -163,7 +163,12 @@ class ThrottledLayersTest {
     }
 
     private static Request request(RequestKind kind, String tier, long cost, long atMs) {
-        return new Request("r", "c", kind, tier, cost, null, Map.of(), null, null, null, atMs, Request.Source.NONE);
+        return Request.builder("r", "c")
+                .kind(kind)
+                .tier(tier)
+                .cost(cost)
+                .timestampMs(atMs)
+                .build();
     }
 
     /** The rules for policies that deny and throttle, by trying every time and counting all requests from the first. */

@@ -25,7 +25,6 @@ import java.io.IOException;
 import java.io.InputStream;
 import java.util.ArrayList;
 import java.util.List;
-import java.util.Map;
 import java.util.stream.Stream;
 import org.assertj.core.api.SoftAssertions;
 import org.junit.jupiter.api.Named;
@@ -108,19 +107,13 @@ class VectorsTest {
     }
 
     private static Request request(JsonNode node) {
-        return new Request(
-                node.get("requestId").asText(),
-                node.get("client").asText(),
-                RequestKind.valueOf(node.get("kind").asText()),
-                null,
-                node.get("cost").asLong(),
-                null,
-                Map.of(),
-                null,
-                null,
-                null,
-                node.get("timestamp").asLong(),
-                new Request.Source(0, 0));
+        return Request.builder(
+                        node.get("requestId").asText(), node.get("client").asText())
+                .kind(RequestKind.valueOf(node.get("kind").asText()))
+                .cost(node.get("cost").asLong())
+                .timestampMs(node.get("timestamp").asLong())
+                .source(0, 0)
+                .build();
     }
 
     private static Policy policy(JsonNode limits) {

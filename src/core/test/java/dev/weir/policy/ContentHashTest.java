@@ -4,7 +4,6 @@ import static org.assertj.core.api.Assertions.assertThat;
 
 import dev.weir.event.LimitOverride;
 import dev.weir.event.Request;
-import dev.weir.event.RequestKind;
 import java.nio.ByteBuffer;
 import java.util.ArrayList;
 import java.util.LinkedHashMap;
@@ -22,19 +21,16 @@ class ContentHashTest {
             Long deadlineMs,
             String payload,
             long atMs) {
-        return new Request(
-                "r",
-                "c",
-                RequestKind.CONSUME,
-                tier,
-                cost,
-                size,
-                attributes,
-                deadlineMs,
-                payload == null ? null : payload.getBytes(java.nio.charset.StandardCharsets.UTF_8),
-                null,
-                atMs,
-                new Request.Source(0, atMs));
+        return Request.builder("r", "c")
+                .tier(tier)
+                .cost(cost)
+                .sizeBytes(size)
+                .attributes(attributes)
+                .deadlineMs(deadlineMs)
+                .payload(payload == null ? null : payload.getBytes(java.nio.charset.StandardCharsets.UTF_8))
+                .timestampMs(atMs)
+                .source(0, atMs)
+                .build();
     }
 
     @Test
@@ -66,19 +62,8 @@ class ContentHashTest {
         byte[] asPayload =
                 ByteBuffer.allocate(2 * Long.BYTES).putLong(1).putLong(2).array();
         for (byte[] payload : new byte[][] {null, {}, asPayload}) {
-            Request request = new Request(
-                    "r",
-                    "c",
-                    RequestKind.CONSUME,
-                    null,
-                    1,
-                    null,
-                    Map.of(),
-                    null,
-                    payload,
-                    null,
-                    0,
-                    new Request.Source(0, 0));
+            Request request =
+                    Request.builder("r", "c").payload(payload).source(0, 0).build();
             for (LimitOverride override :
                     List.of(new LimitOverride(1, 2), new LimitOverride(2, 1), new LimitOverride(0, 1))) {
                 requests.add(request.withLimitOverride(override));

@@ -9,7 +9,6 @@ import static org.assertj.core.api.Assertions.assertThatIllegalArgumentException
 
 import dev.weir.decision.Samples;
 import dev.weir.event.Request;
-import dev.weir.event.RequestKind;
 import java.util.ArrayList;
 import java.util.Collections;
 import java.util.HashMap;
@@ -98,19 +97,11 @@ class PolicyTableTest {
     }
 
     private static List<Long> versionsAt(PolicyTable table, long timestampMs) {
-        Request request = new Request(
-                "r",
-                "c",
-                RequestKind.CONSUME,
-                "free",
-                1,
-                null,
-                Map.of(),
-                null,
-                null,
-                null,
-                timestampMs,
-                new Request.Source(0, 0));
+        Request request = Request.builder("r", "c")
+                .tier("free")
+                .timestampMs(timestampMs)
+                .source(0, 0)
+                .build();
         return table.applicable(request).stream().map(Policy::version).toList();
     }
 

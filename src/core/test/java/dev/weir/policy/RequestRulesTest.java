@@ -24,19 +24,11 @@ class RequestRulesTest {
     private final RequestRules rules = new RequestRules(0, 1, 3, 1);
 
     private static Request request(String id, String client, String tier, Map<String, String> attributes) {
-        return new Request(
-                id,
-                client,
-                RequestKind.CONSUME,
-                tier,
-                1,
-                null,
-                attributes,
-                null,
-                null,
-                null,
-                0,
-                new Request.Source(0, 0));
+        return Request.builder(id, client)
+                .tier(tier)
+                .attributes(attributes)
+                .source(0, 0)
+                .build();
     }
 
     @Test
@@ -126,6 +118,14 @@ class RequestRulesTest {
     private static Request with(
             String client, String id, RequestKind kind, long cost, Long size, int payload, String queue, long atMs) {
         Request.Source source = new Request.Source(0, 0);
-        return new Request(id, client, kind, null, cost, size, Map.of(), null, new byte[payload], queue, atMs, source);
+        return Request.builder(id, client)
+                .kind(kind)
+                .cost(cost)
+                .sizeBytes(size)
+                .payload(new byte[payload])
+                .queue(queue)
+                .timestampMs(atMs)
+                .source(source)
+                .build();
     }
 }

@@ -4,7 +4,6 @@ import static org.assertj.core.api.Assertions.assertThat;
 
 import dev.weir.decision.Samples;
 import dev.weir.event.Request;
-import dev.weir.event.RequestKind;
 import dev.weir.policy.ThrottleConflict.InForce;
 import java.util.ArrayList;
 import java.util.Arrays;
@@ -165,19 +164,10 @@ class ShadowedPolicyTest {
                 reported++;
                 for (String client : values) {
                     for (String e : values) {
-                        Request request = new Request(
-                                "r",
-                                client,
-                                RequestKind.CONSUME,
-                                null,
-                                1,
-                                null,
-                                Map.of("e", e),
-                                null,
-                                null,
-                                null,
-                                NOW,
-                                Request.Source.NONE);
+                        Request request = Request.builder("r", client)
+                                .attributes(Map.of("e", e))
+                                .timestampMs(NOW)
+                                .build();
                         assertThat(table.applicable(request)).doesNotContain(one.policy());
                     }
                 }

@@ -40,12 +40,22 @@ class ChangedKeyTest {
     private static Request request(RequestKind kind, String id, int number) {
         Map<String, String> attributes = Map.of("a", "a" + number % 3, "b", "b" + number % 4);
         Request.Source source = new Request.Source(0, 0);
-        return new Request(id, "c", kind, null, 1, null, attributes, null, null, null, 0, source);
+        return Request.builder(id, "c")
+                .kind(kind)
+                .attributes(attributes)
+                .source(source)
+                .build();
     }
 
     private static QueueRules rules(long version, List<String> key, long limit, long burst, QueueTotal total) {
-        return new QueueRules(
-                "q", version, limit, 1_000, burst, 1_000, QueueRules.NO_MAX_WAIT, 0, Map.of(), key, total);
+        return QueueRules.builder("q", limit, 1_000)
+                .version(version)
+                .burst(burst)
+                .capacity(1_000)
+                .lookAheadMs(0)
+                .key(key)
+                .total(total)
+                .build();
     }
 
     private static QueueRules slow(List<String> key) {

@@ -8,7 +8,6 @@ import dev.weir.event.PolicyVersion;
 import dev.weir.event.Reason;
 import dev.weir.event.Release;
 import dev.weir.event.Request;
-import dev.weir.event.RequestKind;
 import dev.weir.shape.rules.QueueRules;
 import dev.weir.shape.rules.QueueTotal;
 import java.util.List;
@@ -23,27 +22,27 @@ class DrainedQueueTest {
     private static final String FIELD = "destination";
 
     private static QueueRules keyed(QueueTotal total) {
-        return new QueueRules("q", 1, 10, 1_000, 1, 100, QueueRules.NO_MAX_WAIT, 0, Map.of(), List.of(FIELD), total);
+        return QueueRules.builder("q", 10, 1_000)
+                .capacity(100)
+                .lookAheadMs(0)
+                .key(List.of(FIELD))
+                .total(total)
+                .build();
     }
 
     private static QueueRules unkeyed(String id) {
-        return new QueueRules(id, 1, 10, 1_000, 5, 100, QueueRules.NO_MAX_WAIT, 0, Map.of());
+        return QueueRules.builder(id, 10, 1_000)
+                .burst(5)
+                .capacity(100)
+                .lookAheadMs(0)
+                .build();
     }
 
     private static void offer(QueueHarness queues, String queue, String id, String destination, long nowMs) {
-        Request request = new Request(
-                id,
-                "c",
-                RequestKind.CONSUME,
-                null,
-                1,
-                null,
-                Map.of(FIELD, destination),
-                null,
-                null,
-                null,
-                0,
-                new Request.Source(0, 0));
+        Request request = Request.builder(id, "c")
+                .attributes(Map.of(FIELD, destination))
+                .source(0, 0)
+                .build();
         Admission admission = Admission.of(request, queue, new PolicyVersion("p", 1), null);
         queues.send(QueueRules.withKey(admission, queues.rules.get(queue)), nowMs);
     }
@@ -170,8 +169,11 @@ class DrainedQueueTest {
         QueueHarness queues = new QueueHarness(unkeyed("q"));
         queues.rules.put(
                 "keyed",
-                new QueueRules(
-                        "keyed", 1, 10, 1_000, 1, 100, QueueRules.NO_MAX_WAIT, 0, Map.of(), List.of(FIELD), null));
+                QueueRules.builder("keyed", 10, 1_000)
+                        .capacity(100)
+                        .lookAheadMs(0)
+                        .key(List.of(FIELD))
+                        .build());
         offer(queues, "q", "r", "a", 0);
         offer(queues, "keyed", "r", "a", 0);
         queues.runDry();

@@ -41,19 +41,16 @@ class ExpectedWaitsTest {
         }
 
         QueueRules rules(Random random) {
-            return new QueueRules(
-                    "q",
-                    1,
-                    1 + random.nextInt(20),
-                    1_000,
-                    1 + random.nextInt(4),
-                    isBounded ? 4 + random.nextInt(12) : 1_000,
-                    maxWaitMs,
-                    random.nextBoolean() ? 0 : random.nextInt(300),
-                    Map.of(
+            return QueueRules.builder("q", 1 + random.nextInt(20), 1_000)
+                    .burst(1 + random.nextInt(4))
+                    .capacity(isBounded ? 4 + random.nextInt(12) : 1_000)
+                    .maxWaitMs(maxWaitMs)
+                    .lookAheadMs(random.nextBoolean() ? 0 : random.nextInt(300))
+                    .tiers(Map.of(
                             "gold", new TierShare(random.nextInt(2), 1 + random.nextInt(5)),
                             "silver", new TierShare(0, 1 + random.nextInt(5)),
-                            "bronze", new TierShare(random.nextInt(2) - 1, 1)));
+                            "bronze", new TierShare(random.nextInt(2) - 1, 1)))
+                    .build();
         }
 
         Sample sample(Random random, long nowMs) {
@@ -268,16 +265,12 @@ class ExpectedWaitsTest {
     }
 
     private static QueueRules withoutBounds(QueueRules rules) {
-        return new QueueRules(
-                "q",
-                2,
-                rules.limit(),
-                rules.perMs(),
-                rules.burst(),
-                10_000,
-                NO_MAX_WAIT,
-                rules.lookAheadMs(),
-                rules.tiers());
+        return QueueRules.builder("q", rules.limit(), rules.perMs())
+                .version(2)
+                .burst(rules.burst())
+                .lookAheadMs(rules.lookAheadMs())
+                .tiers(rules.tiers())
+                .build();
     }
 
     @Test
@@ -404,8 +397,12 @@ class ExpectedWaitsTest {
 
     @Test
     void a_key_that_waits_for_a_slot_of_the_total_does_not_ask_every_millisecond() {
-        QueueRules rules = new QueueRules(
-                "q", 1, 100, 1_000, 1, 1, NO_MAX_WAIT, 0, Map.of(), List.of("client"), new QueueTotal(1, 1_000, 2));
+        QueueRules rules = QueueRules.builder("q", 100, 1_000)
+                .capacity(1)
+                .lookAheadMs(0)
+                .key(List.of("client"))
+                .total(new QueueTotal(1, 1_000, 2))
+                .build();
         QueueHarness queue = new QueueHarness(rules);
         assertThat(send(queue, rules, "r0", "a", 0).queueing().expectedWaitMs()).isNull();
         runBefore(queue, 50);

@@ -62,19 +62,12 @@ class FairOutflowTest {
                 String value,
                 long nowMs) {
             settle(nowMs - 1);
-            Request request = new Request(
-                    id,
-                    client,
-                    RequestKind.CONSUME,
-                    tier,
-                    cost,
-                    null,
-                    attributes,
-                    null,
-                    null,
-                    null,
-                    0,
-                    new Request.Source(0, 0));
+            Request request = Request.builder(id, client)
+                    .tier(tier)
+                    .cost(cost)
+                    .attributes(attributes)
+                    .source(0, 0)
+                    .build();
             Admission admission = withKey(Admission.of(request, "q", new PolicyVersion("p", 1), null));
             Decision decision = queue.send(admission, nowMs);
             endOthers();
@@ -177,8 +170,12 @@ class FairOutflowTest {
         }
         long capacity = random.nextBoolean() ? 40 : 10_000;
         List<String> key = storesTags ? List.of("destination") : List.of();
-        Checked queue = new Checked(
-                new QueueRules("q", 1, 1_000, 1_000, 1, capacity, QueueRules.NO_MAX_WAIT, 0, shares, key, null));
+        Checked queue = new Checked(QueueRules.builder("q", 1_000, 1_000)
+                .capacity(capacity)
+                .lookAheadMs(0)
+                .tiers(shares)
+                .key(key)
+                .build());
         long largest = (long) Math.pow(10, random.nextInt(4));
         Map<Flow, Long> usual = new HashMap<>();
         long nowMs = 0;
@@ -219,8 +216,9 @@ class FairOutflowTest {
         for (int seed = 0; seed < Effort.times(8); seed++) {
             for (String fairBy : List.of("tenant", "client")) {
                 Random random = new Random(seed);
-                QueueRules rules =
-                        rules(100, 1_000, 1, 100_000, QueueRules.NO_MAX_WAIT).withFairBy(fairBy);
+                QueueRules rules = rules(100, 1_000, 1, 100_000, QueueRules.NO_MAX_WAIT).toBuilder()
+                        .fairBy(fairBy)
+                        .build();
                 Checked queue = new Checked(rules);
                 boolean byTenant = fairBy.equals("tenant");
                 int largest = 1 + random.nextInt(20);
@@ -238,7 +236,8 @@ class FairOutflowTest {
                         queue.offer("s" + n, "steady", null, cost, tenant("steady"), "steady", nowMs);
                     }
                 }
-                String context = "seed " + seed + ", by " + fairBy + ", " + queue.released("steady") + " of " + requested;
+                String context =
+                        "seed " + seed + ", by " + fairBy + ", " + queue.released("steady") + " of " + requested;
                 assertThat(queue.bound.violations()).as(context).isEmpty();
                 if (byTenant) {
                     assertThat(queue.released("steady")).as(context).isGreaterThan(requested * 95 / 100);
@@ -251,7 +250,9 @@ class FairOutflowTest {
 
     @Test
     void requests_without_the_field_share_as_one() {
-        QueueRules rules = rules(1, 1_000, 1, 100, QueueRules.NO_MAX_WAIT).withFairBy("tenant");
+        QueueRules rules = rules(1, 1_000, 1, 100, QueueRules.NO_MAX_WAIT).toBuilder()
+                .fairBy("tenant")
+                .build();
         Checked queue = new Checked(rules);
         for (int n = 0; n < 3; n++) {
             queue.offer("a" + n, "a" + n, null, 1, Map.of(), "", 0);
@@ -267,8 +268,11 @@ class FairOutflowTest {
     @Test
     void a_change_of_the_field_applies_to_requests_that_arrive_later() {
         for (List<String> key : List.of(List.<String>of(), List.of("destination"))) {
-            QueueRules byClient =
-                    new QueueRules("q", 1, 1, 1_000, 1, 100, QueueRules.NO_MAX_WAIT, 0, Map.of(), key, null);
+            QueueRules byClient = QueueRules.builder("q", 1, 1_000)
+                    .capacity(100)
+                    .lookAheadMs(0)
+                    .key(key)
+                    .build();
             Checked queue = new Checked(byClient);
             Map<String, String> acme = Map.of("tenant", "acme", "destination", "d");
             Map<String, String> other = Map.of("tenant", "other", "destination", "d");
@@ -276,7 +280,7 @@ class FairOutflowTest {
                 queue.offer("a" + n, "a", null, 1, acme, "a", 0);
             }
             queue.offer("b0", "b", null, 1, acme, "b", 0);
-            queue.queue.rules.put("q", byClient.withFairBy("tenant"));
+            queue.queue.rules.put("q", byClient.toBuilder().fairBy("tenant").build());
             queue.queue.shaper.refresh(0);
             queue.offer("a3", "a", null, 1, acme, "acme", 0);
             queue.offer("b1", "b", null, 1, acme, "acme", 0);

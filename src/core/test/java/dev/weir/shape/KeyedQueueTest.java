@@ -35,7 +35,15 @@ class KeyedQueueTest {
 
     private static QueueRules rules(long version, long limit, long capacity, long maxWaitMs, String... key) {
         Map<String, TierShare> tiers = Map.of("gold", new TierShare(1, 1), "silver", new TierShare(0, 3));
-        return new QueueRules("q", version, limit, 1_000, 2, capacity, maxWaitMs, 0, tiers, List.of(key), null);
+        return QueueRules.builder("q", limit, 1_000)
+                .version(version)
+                .burst(2)
+                .capacity(capacity)
+                .maxWaitMs(maxWaitMs)
+                .lookAheadMs(0)
+                .tiers(tiers)
+                .key(List.of(key))
+                .build();
     }
 
     private static Request request(
@@ -47,7 +55,14 @@ class KeyedQueueTest {
             RequestKind kind, String id, String client, String tier, long cost, Long deadlineMs, String destination) {
         Map<String, String> attributes = destination == null ? Map.of() : Map.of(FIELD, destination);
         Request.Source source = new Request.Source(0, 0);
-        return new Request(id, client, kind, tier, cost, null, attributes, deadlineMs, null, null, 0, source);
+        return Request.builder(id, client)
+                .kind(kind)
+                .tier(tier)
+                .cost(cost)
+                .attributes(attributes)
+                .deadlineMs(deadlineMs)
+                .source(source)
+                .build();
     }
 
     private static Admission admission(QueueRules rules, Request request) {
@@ -179,16 +194,7 @@ class KeyedQueueTest {
     }
 
     private static QueueRules withoutKey(QueueRules rules) {
-        return new QueueRules(
-                "q",
-                rules.version(),
-                rules.limit(),
-                rules.perMs(),
-                rules.burst(),
-                rules.capacity(),
-                rules.maxWaitMs(),
-                0,
-                rules.tiers());
+        return rules.toBuilder().key(List.of()).build();
     }
 
     private static void send(QueueHarness queue, Admission admission, long nowMs) {

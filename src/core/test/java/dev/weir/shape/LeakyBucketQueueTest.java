@@ -241,10 +241,19 @@ class LeakyBucketQueueTest {
 
     @Test
     void a_request_that_is_due_too_late_expires_at_its_deadline() {
-        QueueHarness queue = harness(new QueueRules("q", 1, 1, 1_000, 1, 100, NO_MAX_WAIT, 5_000, Map.of()));
+        QueueHarness queue = harness(QueueRules.builder("q", 1, 1_000)
+                .capacity(100)
+                .lookAheadMs(5_000)
+                .build());
         queue.offer("a", "c", null, 0);
         queue.offer("b", "c", null, 1, 1_500L, 0);
-        queue.rules.put("q", new QueueRules("q", 2, 1, 3_000, 1, 100, NO_MAX_WAIT, 5_000, Map.of()));
+        queue.rules.put(
+                "q",
+                QueueRules.builder("q", 1, 3_000)
+                        .version(2)
+                        .capacity(100)
+                        .lookAheadMs(5_000)
+                        .build());
         queue.offer("c", "c", null, 0);
         queue.carryOut(queue.shaper.tick(0, 1_000));
         assertThat(queue.decisions).extracting(Decision::outcome).containsOnly(Outcome.QUEUED);
@@ -410,7 +419,10 @@ class LeakyBucketQueueTest {
 
     @Test
     void a_look_ahead_stamps_releases_with_their_own_times() {
-        QueueRules rules = new QueueRules("q", 1, 100, 1_000, 1, 100, NO_MAX_WAIT, 35, Map.of());
+        QueueRules rules = QueueRules.builder("q", 100, 1_000)
+                .capacity(100)
+                .lookAheadMs(35)
+                .build();
         QueueHarness queue = harness(rules);
         for (int i = 0; i < 9; i++) {
             queue.offer("r" + i, "c", null, 1_000);

@@ -25,8 +25,11 @@ import org.junit.jupiter.params.provider.ValueSource;
 class LongestKeysTest {
 
     private static final String FIELD = "destination";
-    private static final QueueRules RULES =
-            new QueueRules("q", 1, 2, 1_000, 1, 1_000, QueueRules.NO_MAX_WAIT, 0, Map.of(), List.of(FIELD), null);
+    private static final QueueRules RULES = QueueRules.builder("q", 2, 1_000)
+            .capacity(1_000)
+            .lookAheadMs(0)
+            .key(List.of(FIELD))
+            .build();
     private static final Comparator<KeyView> BY_KEY =
             Comparator.comparing(of -> of.key().get(FIELD));
     private static final Comparator<KeyView> MOST_WAITING =
@@ -96,8 +99,11 @@ class LongestKeysTest {
     }
 
     private static void send(QueueHarness queue, RequestKind kind, String id, int key, long nowMs) {
-        Request request =
-                new Request(id, "c", kind, null, 1, null, key(key), null, null, null, 0, new Request.Source(0, 0));
+        Request request = Request.builder(id, "c")
+                .kind(kind)
+                .attributes(key(key))
+                .source(0, 0)
+                .build();
         queue.send(Admission.of(request, "q", new PolicyVersion("p", 1), null).withKey(key(key)), nowMs);
     }
 

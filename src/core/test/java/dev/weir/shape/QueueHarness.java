@@ -62,7 +62,13 @@ public final class QueueHarness {
         for (int i = 0; i < tiers.length; i += 2) {
             shares.put((String) tiers[i], (TierShare) tiers[i + 1]);
         }
-        return new QueueRules("q", 1, limit, perMs, burst, capacity, maxWaitMs, 0, shares);
+        return QueueRules.builder("q", limit, perMs)
+                .burst(burst)
+                .capacity(capacity)
+                .maxWaitMs(maxWaitMs)
+                .lookAheadMs(0)
+                .tiers(shares)
+                .build();
     }
 
     private Shaper newShaper() {
@@ -158,8 +164,14 @@ public final class QueueHarness {
             long cost,
             Long deadlineMs,
             Map<String, String> attributes) {
-        Request request = new Request(
-                id, client, kind, tier, cost, null, attributes, deadlineMs, null, null, 0, new Request.Source(0, 0));
+        Request request = Request.builder(id, client)
+                .kind(kind)
+                .tier(tier)
+                .cost(cost)
+                .attributes(attributes)
+                .deadlineMs(deadlineMs)
+                .source(0, 0)
+                .build();
         return Admission.of(request, "q", new PolicyVersion("p", 1), null);
     }
 

@@ -99,32 +99,28 @@ class QueueLawsTest {
         Map<String, TierShare> shares = Map.of(
                 "platinum", new TierShare(1, 1 + random.nextInt(8)),
                 "gold", new TierShare(0, 1 + random.nextInt(8)));
-        return new QueueRules(
-                        "q",
-                        version,
-                        50 + random.nextInt(300),
-                        1_000,
-                        1 + random.nextInt(4),
-                        5 + random.nextInt(60),
-                        random.nextInt(3) == 0 ? QueueRules.NO_MAX_WAIT : 50 + random.nextInt(600),
-                        0,
-                        shares)
-                .withFairBy(FAIR_BY[random.nextInt(FAIR_BY.length)]);
+        return QueueRules.builder("q", 50 + random.nextInt(300), 1_000)
+                .version(version)
+                .burst(1 + random.nextInt(4))
+                .capacity(5 + random.nextInt(60))
+                .maxWaitMs(random.nextInt(3) == 0 ? QueueRules.NO_MAX_WAIT : 50 + random.nextInt(600))
+                .lookAheadMs(0)
+                .tiers(shares)
+                .fairBy(FAIR_BY[random.nextInt(FAIR_BY.length)])
+                .build();
     }
 
     /** Changes the shares and the field by which tiers share, but not the pace, so that releases can be compared with one rate. */
     private static QueueRules changedShares(Random random, QueueRules rules) {
-        return new QueueRules(
-                        "q",
-                        rules.version() + 1,
-                        rules.limit(),
-                        rules.perMs(),
-                        rules.burst(),
-                        1 + random.nextInt(60),
-                        50 + random.nextInt(600),
-                        0,
-                        Map.of("free", new TierShare(random.nextInt(3) - 1, 1 + random.nextInt(8))))
-                .withFairBy(FAIR_BY[random.nextInt(FAIR_BY.length)]);
+        return QueueRules.builder("q", rules.limit(), rules.perMs())
+                .version(rules.version() + 1)
+                .burst(rules.burst())
+                .capacity(1 + random.nextInt(60))
+                .maxWaitMs(50 + random.nextInt(600))
+                .lookAheadMs(0)
+                .tiers(Map.of("free", new TierShare(random.nextInt(3) - 1, 1 + random.nextInt(8))))
+                .fairBy(FAIR_BY[random.nextInt(FAIR_BY.length)])
+                .build();
     }
 
     private void offer(QueueHarness queue, QueueRules rules, Random random, int step, long nowMs) {

@@ -79,16 +79,15 @@ class QueueViewTest {
     }
 
     private static QueueRules rules(Random random, long version) {
-        return new QueueRules(
-                "q",
-                version,
-                50 + random.nextInt(100),
-                1_000,
-                1 + random.nextInt(4),
-                5 + random.nextInt(40),
-                random.nextInt(3) == 0 ? QueueRules.NO_MAX_WAIT : 50 + random.nextInt(600),
-                0,
-                Map.of("platinum", new TierShare(1, 2), "gold", new TierShare(0, 3), "silver", new TierShare(-1, 1)));
+        return QueueRules.builder("q", 50 + random.nextInt(100), 1_000)
+                .version(version)
+                .burst(1 + random.nextInt(4))
+                .capacity(5 + random.nextInt(40))
+                .maxWaitMs(random.nextInt(3) == 0 ? QueueRules.NO_MAX_WAIT : 50 + random.nextInt(600))
+                .lookAheadMs(0)
+                .tiers(Map.of(
+                        "platinum", new TierShare(1, 2), "gold", new TierShare(0, 3), "silver", new TierShare(-1, 1)))
+                .build();
     }
 
     /**
@@ -250,7 +249,12 @@ class QueueViewTest {
     }
 
     private static QueueRules keyed(long version, String key) {
-        return new QueueRules("q", version, 1, 1_000, 1, 10, QueueRules.NO_MAX_WAIT, 0, Map.of(), List.of(key), null);
+        return QueueRules.builder("q", 1, 1_000)
+                .version(version)
+                .capacity(10)
+                .lookAheadMs(0)
+                .key(List.of(key))
+                .build();
     }
 
     private static QueueView view(QueueRules rules, boolean isDeleted, long waiting) {

@@ -14,7 +14,6 @@ import dev.weir.event.PolicyVersion;
 import dev.weir.event.Reason;
 import dev.weir.event.Release;
 import dev.weir.event.Request;
-import dev.weir.event.RequestKind;
 import dev.weir.shape.backlog.QueueStore;
 import dev.weir.shape.backlog.QueueStore.Place;
 import dev.weir.shape.backlog.Slot;
@@ -80,23 +79,17 @@ class ShaperTest {
     }
 
     private void define(String queue, long limit, long perMs, long burst) {
-        rules.put(queue, new QueueRules(queue, 1, limit, perMs, burst, 1_000_000, QueueRules.NO_MAX_WAIT, 0, Map.of()));
+        rules.put(
+                queue,
+                QueueRules.builder(queue, limit, perMs)
+                        .burst(burst)
+                        .capacity(1_000_000)
+                        .lookAheadMs(0)
+                        .build());
     }
 
     private void admit(String queue, int id) {
-        Request request = new Request(
-                "r" + id,
-                "c",
-                RequestKind.CONSUME,
-                null,
-                1,
-                null,
-                Map.of(),
-                null,
-                null,
-                null,
-                0,
-                new Request.Source(0, id));
+        Request request = Request.builder("r" + id, "c").source(0, id).build();
         carryOut(shaper.admit(Admission.of(request, queue, new PolicyVersion("p", 1), null), id, 0, 0));
     }
 
@@ -196,19 +189,7 @@ class ShaperTest {
     }
 
     private static Admission admission(String id, boolean repeated) {
-        Request request = new Request(
-                id,
-                "c",
-                RequestKind.CONSUME,
-                null,
-                1,
-                null,
-                Map.of(),
-                null,
-                null,
-                null,
-                0,
-                new Request.Source(0, repeated ? 1 : 0));
+        Request request = Request.builder(id, "c").source(0, repeated ? 1 : 0).build();
         return new Admission(
                 request,
                 new IdempotentAnswer.SentToQueue("q", new PolicyVersion("p", 1), null),

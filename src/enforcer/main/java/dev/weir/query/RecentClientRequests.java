@@ -91,18 +91,13 @@ public final class RecentClientRequests {
     }
 
     private static Request peek(Request request, long nowMs) {
-        return new Request(
-                request.requestId(),
-                request.client(),
-                RequestKind.PEEK,
-                request.tier(),
-                0,
-                request.sizeBytes(),
-                request.attributes(),
-                null,
-                null,
-                null,
-                nowMs,
-                Request.Source.NONE);
+        return Request.builder(request.requestId(), request.client())
+                .kind(RequestKind.PEEK)
+                .tier(request.tier())
+                .cost(0)
+                .sizeBytes(request.sizeBytes())
+                .attributes(request.attributes())
+                .timestampMs(nowMs)
+                .build();
     }
 }

@@ -57,7 +57,10 @@ class SamplerTest {
     }
 
     private void addQueue(String id, long waiting, Long keys) {
-        QueueRules rules = new QueueRules(id, 1, 1, 1, 1, QueueRules.MAX_CAPACITY, QueueRules.NO_MAX_WAIT, 0, Map.of());
+        QueueRules rules = QueueRules.builder(id, 1, 1)
+                .capacity(QueueRules.MAX_CAPACITY)
+                .lookAheadMs(0)
+                .build();
         List<QueueView.TierView> tiers = List.of(new QueueView.TierView(null, new TierShare(0, 1), waiting));
         queues.add(new QueueView(rules, false, waiting, waiting, tiers, 0L, null, null, keys, keys, 0, List.of()));
     }

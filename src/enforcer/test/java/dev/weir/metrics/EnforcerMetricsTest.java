@@ -15,8 +15,11 @@ class EnforcerMetricsTest {
     private static final long NANOS_PER_MS = 1_000_000;
 
     private final EnforcerMetrics metrics = new EnforcerMetrics();
-    private QueueRules rules =
-            new QueueRules("q", 1, 1, 1, 1, 1, QueueRules.NO_MAX_WAIT, 0, Map.of("gold", new TierShare(1, 1)));
+    private QueueRules rules = QueueRules.builder("q", 1, 1)
+            .capacity(1)
+            .lookAheadMs(0)
+            .tiers(Map.of("gold", new TierShare(1, 1)))
+            .build();
 
     private void release(String tier, long enqueuedAtMs, long releaseAtMs, long nowMs) {
         release("q", tier, enqueuedAtMs, releaseAtMs, nowMs);

@@ -3,7 +3,6 @@ package dev.weir.processor;
 import static org.assertj.core.api.Assertions.assertThat;
 
 import dev.weir.event.Request;
-import dev.weir.event.RequestKind;
 import dev.weir.event.StateKey;
 import dev.weir.lease.LeaseBook;
 import dev.weir.lease.LeaseSession;
@@ -15,7 +14,6 @@ import dev.weir.storage.codec.WaiterCodec.Waiter;
 import java.nio.file.Path;
 import java.util.ArrayList;
 import java.util.List;
-import java.util.Map;
 import java.util.Properties;
 import org.apache.kafka.common.utils.Bytes;
 import org.apache.kafka.streams.processor.TaskId;
@@ -62,19 +60,8 @@ class LeaseStoreTest {
     }
 
     private void park(String id, long nowMs) {
-        Request request = new Request(
-                id,
-                "alice",
-                RequestKind.CONSUME,
-                null,
-                1,
-                null,
-                Map.of(),
-                null,
-                null,
-                null,
-                nowMs,
-                new Request.Source(0, 0));
+        Request request =
+                Request.builder(id, "alice").timestampMs(nowMs).source(0, 0).build();
         leases.park(new Waiter(KEY, 50, request, List.of()), nowMs);
         leases.endStep(nowMs);
     }

@@ -108,7 +108,11 @@ class ShapeTest {
     }
 
     private static QueueRules rules(long version, long limit) {
-        return new QueueRules("q", version, limit, 1_000, 1, 1_000, QueueRules.NO_MAX_WAIT, 0, Map.of());
+        return QueueRules.builder("q", limit, 1_000)
+                .version(version)
+                .capacity(1_000)
+                .lookAheadMs(0)
+                .build();
     }
 
     private MockProcessorContext<byte[], Object> context() {
@@ -128,8 +132,7 @@ class ShapeTest {
     }
 
     private void admit(RequestKind kind, String id, String client) {
-        Request request =
-                new Request(id, client, kind, null, 1, null, Map.of(), null, null, null, 0, new Request.Source(0, 0));
+        Request request = Request.builder(id, client).kind(kind).source(0, 0).build();
         byte[] trace = "t".getBytes(StandardCharsets.UTF_8);
         Admission admission = Admission.of(request, "q", new PolicyVersion("p", 1), null)
                 .withHeadersAndContext(List.of(new Admission.Header("trace", trace)), DecisionContext.UNKNOWN);
@@ -253,8 +256,14 @@ class ShapeTest {
         for (int i = 0; i < 30; i++) {
             admit(RequestKind.CONSUME, "r" + i, "c");
         }
-        policies.put(
-                new QueueRules("q", 2, 1_000_000, 1_000, 1_000, 1_000, 1_000, 0, Map.of(), List.of("client"), null));
+        policies.put(QueueRules.builder("q", 1_000_000, 1_000)
+                .version(2)
+                .burst(1_000)
+                .capacity(1_000)
+                .maxWaitMs(1_000)
+                .lookAheadMs(0)
+                .key(List.of("client"))
+                .build());
         List<Release> all = new ArrayList<>(releasesWithin(100));
         assertThat(all).hasSizeBetween(5, 15);
         start();
@@ -347,7 +356,11 @@ class ShapeTest {
     /** The broker's clock was an hour ahead for a second. */
     @Test
     void a_queue_ahead_of_the_brokers_time_continues_at_its_rate() {
-        policies.put(new QueueRules("q", 1, 100, 1_000, 1, 1_000, 1_000, 0, Map.of()));
+        policies.put(QueueRules.builder("q", 100, 1_000)
+                .capacity(1_000)
+                .maxWaitMs(1_000)
+                .lookAheadMs(0)
+                .build());
         nowMs += 3_600_000;
         tellTime();
         for (int i = 0; i < 5; i++) {
@@ -425,7 +438,11 @@ class ShapeTest {
 
     @Test
     void changed_rules_are_applied_while_requests_wait_and_none_arrive() {
-        policies.put(new QueueRules("q", 2, 1, 3_600_000, 1, 1_000, QueueRules.NO_MAX_WAIT, 0, Map.of()));
+        policies.put(QueueRules.builder("q", 1, 3_600_000)
+                .version(2)
+                .capacity(1_000)
+                .lookAheadMs(0)
+                .build());
         admit(RequestKind.CONSUME, "a", "c");
         admit(RequestKind.CONSUME, "b", "c");
         pass(1_000);

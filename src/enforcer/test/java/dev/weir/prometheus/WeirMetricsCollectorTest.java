@@ -36,8 +36,11 @@ class WeirMetricsCollectorTest {
         TierShare named = new TierShare(-1, 1);
         tiers.add(new QueueView.TierView("gold", named, 7));
         tiers.add(new QueueView.TierView(null, TierShare.DEFAULT, 3));
-        QueueRules rules = new QueueRules(
-                "q", 1, 1, 1, 1, QueueRules.MAX_CAPACITY, QueueRules.NO_MAX_WAIT, 0, Map.of("gold", named));
+        QueueRules rules = QueueRules.builder("q", 1, 1)
+                .capacity(QueueRules.MAX_CAPACITY)
+                .lookAheadMs(0)
+                .tiers(Map.of("gold", named))
+                .build();
         QueueView queue = new QueueView(rules, false, tiers.size(), tiers.size(), tiers, 0L, 0L, 0L, 0);
         MetricSource source = new MetricSource(
                 Map.of(),

@@ -16,7 +16,6 @@ import dev.weir.wire.KeyCodec;
 import java.nio.file.Path;
 import java.util.ArrayList;
 import java.util.List;
-import java.util.Map;
 import java.util.Optional;
 import java.util.Properties;
 import java.util.Random;
@@ -121,8 +120,12 @@ class SnapshotStatesTest {
     }
 
     private static Request request(RequestKind kind, long cost, long timestampMs) {
-        return new Request(
-                "r", "c", kind, null, cost, null, Map.of(), null, null, null, timestampMs, new Request.Source(0, 0));
+        return Request.builder("r", "c")
+                .kind(kind)
+                .cost(cost)
+                .timestampMs(timestampMs)
+                .source(0, 0)
+                .build();
     }
 
     private Optional<DecisionResult> foretell(Request request, PolicyTable policies) {

@@ -8,12 +8,10 @@ import dev.weir.decision.state.PolicyState;
 import dev.weir.definition.PolicyFile;
 import dev.weir.event.Decision;
 import dev.weir.event.Request;
-import dev.weir.event.RequestKind;
 import dev.weir.event.StateKey;
 import dev.weir.policy.PolicyTable;
 import java.nio.file.Path;
 import java.util.List;
-import java.util.Map;
 import java.util.Properties;
 import org.apache.kafka.common.utils.Bytes;
 import org.apache.kafka.streams.processor.TaskId;
@@ -69,19 +67,10 @@ class StateCleanerTest {
     private Decision use(StoredStates task, String client, long atMs) {
         return (Decision) Decider.local(task)
                 .decide(
-                        new Request(
-                                "r",
-                                client,
-                                RequestKind.CONSUME,
-                                null,
-                                1,
-                                null,
-                                Map.of(),
-                                null,
-                                null,
-                                null,
-                                atMs,
-                                new Request.Source(0, 0)),
+                        Request.builder("r", client)
+                                .timestampMs(atMs)
+                                .source(0, 0)
+                                .build(),
                         policies);
     }
 

@@ -8,7 +8,6 @@ import dev.weir.event.Reason;
 import dev.weir.event.Request;
 import dev.weir.event.RequestKind;
 import java.nio.file.Path;
-import java.util.Map;
 import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.BeforeEach;
 import org.junit.jupiter.api.io.TempDir;
@@ -85,19 +84,12 @@ class BoundsOnDebtTest {
     @ValueSource(strings = {"", ", max-debt: 5"})
     void a_settlement_leaves_at_most_the_maximum_debt(String maxDebt) throws Exception {
         weir.apply("policies:\n  - {id: p, limits: [{algorithm: gcra, limit: 10, per: 1h}]" + maxDebt + "}\n", 1);
-        Request settlement = new Request(
-                "s",
-                "c",
-                RequestKind.SETTLE,
-                null,
-                1_000_000_000_000L,
-                null,
-                Map.of(),
-                null,
-                null,
-                null,
-                START_MS,
-                new Request.Source(0, 0));
+        Request settlement = Request.builder("s", "c")
+                .kind(RequestKind.SETTLE)
+                .cost(1_000_000_000_000L)
+                .timestampMs(START_MS)
+                .source(0, 0)
+                .build();
         assertThat(weir.ask(settlement).reason()).isEqualTo(Reason.SETTLED);
         long tokens = 1L + (maxDebt.isEmpty() ? 10 : 5);
         assertThat(weir.ask("c", 1, START_MS).retryAfterMs()).isEqualTo(tokens * HOUR_MS / 10);

@@ -396,19 +396,12 @@ class DecidingTest {
     }
 
     private static Request cancel(String queue) {
-        return new Request(
-                "r",
-                "alice",
-                RequestKind.CANCEL,
-                null,
-                1,
-                null,
-                Map.of(),
-                null,
-                null,
-                queue,
-                1,
-                TopologyHarness.NOWHERE);
+        return Request.builder("r", "alice")
+                .kind(RequestKind.CANCEL)
+                .queue(queue)
+                .timestampMs(1)
+                .source(TopologyHarness.NOWHERE)
+                .build();
     }
 
     @ParameterizedTest
@@ -459,35 +452,22 @@ class DecidingTest {
     }
 
     private static Request request(String requestId, String client, long cost) {
-        return new Request(
-                requestId,
-                client,
-                RequestKind.CONSUME,
-                null,
-                cost,
-                null,
-                Map.of(),
-                null,
-                null,
-                null,
-                1,
-                TopologyHarness.NOWHERE);
+        return Request.builder(requestId, client)
+                .cost(cost)
+                .timestampMs(1)
+                .source(TopologyHarness.NOWHERE)
+                .build();
     }
 
     private static Request request(String tier, Long size, Map<String, String> attributes, byte[] payload, long at) {
-        return new Request(
-                "r",
-                "alice",
-                RequestKind.CONSUME,
-                tier,
-                1,
-                size,
-                attributes,
-                null,
-                payload,
-                null,
-                at,
-                TopologyHarness.NOWHERE);
+        return Request.builder("r", "alice")
+                .tier(tier)
+                .sizeBytes(size)
+                .attributes(attributes)
+                .payload(payload)
+                .timestampMs(at)
+                .source(TopologyHarness.NOWHERE)
+                .build();
     }
 
     private static String header(Headers headers, String name) {

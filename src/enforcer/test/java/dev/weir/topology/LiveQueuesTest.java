@@ -43,16 +43,10 @@ class LiveQueuesTest {
         weir.apply(SMS, 3);
 
         assertThat(weir.live.queue("sms"))
-                .isEqualTo(new QueueRules(
-                        "sms",
-                        3,
-                        100,
-                        1000,
-                        1,
-                        QueueRules.DEFAULT_CAPACITY,
-                        QueueRules.NO_MAX_WAIT,
-                        QueueRules.DEFAULT_LOOK_AHEAD_MS,
-                        Map.of("gold", new TierShare(0, 4))));
+                .isEqualTo(QueueRules.builder("sms", 100, 1000)
+                        .version(3)
+                        .tiers(Map.of("gold", new TierShare(0, 4)))
+                        .build());
         assertThat(weir.live.changes()).isGreaterThan(before);
         assertThat(weir.stored(Stores.POLICIES)).isEqualTo(1);
     }

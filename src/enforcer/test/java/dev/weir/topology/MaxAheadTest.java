@@ -4,7 +4,6 @@ import static org.assertj.core.api.Assertions.assertThat;
 
 import dev.weir.config.WeirConfig;
 import dev.weir.event.Request;
-import dev.weir.event.RequestKind;
 import dev.weir.kafka.Topics;
 import dev.weir.metrics.EnforcerMetrics;
 import dev.weir.processor.PolicyRegistry;
@@ -54,19 +53,7 @@ class MaxAheadTest {
 
     private static byte[] request(String id) {
         return new RequestCodec()
-                .encode(new Request(
-                        id,
-                        "alice",
-                        RequestKind.CONSUME,
-                        null,
-                        1,
-                        null,
-                        Map.of(),
-                        null,
-                        null,
-                        null,
-                        0,
-                        new Request.Source(0, 0)));
+                .encode(Request.builder(id, "alice").source(0, 0).build());
     }
 
     @Test

@@ -24,7 +24,6 @@ import dev.weir.wire.UnreadableException;
 import java.nio.charset.StandardCharsets;
 import java.nio.file.Path;
 import java.time.Instant;
-import java.util.Map;
 import java.util.stream.IntStream;
 import java.util.stream.Stream;
 import org.apache.kafka.clients.producer.internals.BuiltInPartitioner;
@@ -387,7 +386,12 @@ class RoutingTest {
     }
 
     private static Request request(String id, String client, String tier, RequestKind kind, long cost) {
-        return new Request(id, client, kind, tier, cost, null, Map.of(), null, null, null, 0, TopologyHarness.NOWHERE);
+        return Request.builder(id, client)
+                .kind(kind)
+                .tier(tier)
+                .cost(cost)
+                .source(TopologyHarness.NOWHERE)
+                .build();
     }
 
     private static Decision decision(TestRecord<byte[], byte[]> record) {

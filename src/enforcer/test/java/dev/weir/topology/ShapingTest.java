@@ -130,19 +130,14 @@ class ShapingTest {
     }
 
     private Decision ask(RequestKind kind, String id, String tier, String queue) throws UnreadableException {
-        Request request = new Request(
-                id,
-                "alice",
-                kind,
-                tier,
-                1,
-                null,
-                Map.of("endpoint", "/sms"),
-                null,
-                new byte[] {1, 2},
-                queue,
-                0,
-                new Request.Source(0, 0));
+        Request request = Request.builder(id, "alice")
+                .kind(kind)
+                .tier(tier)
+                .attributes(Map.of("endpoint", "/sms"))
+                .payload(new byte[] {1, 2})
+                .queue(queue)
+                .source(0, 0)
+                .build();
         RecordHeaders headers = new RecordHeaders();
         headers.add("trace", new byte[] {7});
         requests.pipeInput(new TestRecord<>(
@@ -307,19 +302,10 @@ class ShapingTest {
 
     @Test
     void a_cancel_that_names_no_queue_is_a_dead_letter() {
-        Request request = new Request(
-                "a",
-                "alice",
-                RequestKind.CANCEL,
-                null,
-                1,
-                null,
-                Map.of(),
-                null,
-                null,
-                null,
-                0,
-                new Request.Source(0, 0));
+        Request request = Request.builder("a", "alice")
+                .kind(RequestKind.CANCEL)
+                .source(0, 0)
+                .build();
         requests.pipeInput("alice".getBytes(StandardCharsets.UTF_8), new RequestCodec().encode(request));
         TestRecord<byte[], byte[]> dead = out(deciding, "weir.dead-letters").readRecord();
         assertThat(new String(dead.headers().lastHeader("weir.reason").value(), StandardCharsets.UTF_8))

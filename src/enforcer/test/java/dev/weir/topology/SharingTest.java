@@ -125,19 +125,14 @@ class SharingTest {
     }
 
     private void request(String client, RequestKind kind, long cost) {
-        send(new Request(
-                "r" + sent++,
-                client,
-                kind,
-                null,
-                cost,
-                null,
-                Map.of("endpoint", "/sms"),
-                null,
-                new byte[] {1},
-                null,
-                nowMs,
-                new Request.Source(0, 0)));
+        send(Request.builder("r" + sent++, client)
+                .kind(kind)
+                .cost(cost)
+                .attributes(Map.of("endpoint", "/sms"))
+                .payload(new byte[] {1})
+                .timestampMs(nowMs)
+                .source(0, 0)
+                .build());
     }
 
     private void send(Request request) {
@@ -577,19 +572,13 @@ class SharingTest {
     }
 
     private Decision reset(String policyId) throws Exception {
-        send(new Request(
-                        "r" + sent++,
-                        "alice",
-                        RequestKind.RESET,
-                        null,
-                        0,
-                        null,
-                        Map.of("endpoint", "/sms"),
-                        null,
-                        null,
-                        null,
-                        nowMs,
-                        new Request.Source(0, 0))
+        send(Request.builder("r" + sent++, "alice")
+                .kind(RequestKind.RESET)
+                .cost(0)
+                .attributes(Map.of("endpoint", "/sms"))
+                .timestampMs(nowMs)
+                .source(0, 0)
+                .build()
                 .withPolicyId(policyId));
         exchange();
         List<Decision> all = decided();

@@ -7,7 +7,6 @@ import dev.weir.definition.PolicyFile;
 import dev.weir.event.Decision;
 import dev.weir.event.Outcome;
 import dev.weir.event.Request;
-import dev.weir.event.RequestKind;
 import dev.weir.kafka.Topics;
 import dev.weir.metrics.EnforcerMetrics;
 import dev.weir.processor.PolicyRegistry;
@@ -24,7 +23,6 @@ import java.util.ArrayDeque;
 import java.util.ArrayList;
 import java.util.Deque;
 import java.util.List;
-import java.util.Map;
 import java.util.Random;
 import org.apache.kafka.common.serialization.ByteArrayDeserializer;
 import org.apache.kafka.common.serialization.ByteArraySerializer;
@@ -95,19 +93,10 @@ class SkewedClocksTest {
 
         void request() {
             String client = name + sent % 7;
-            Request request = new Request(
-                    name + sent++,
-                    client,
-                    RequestKind.CONSUME,
-                    null,
-                    1,
-                    null,
-                    Map.of(),
-                    null,
-                    null,
-                    null,
-                    brokerMs,
-                    new Request.Source(0, 0));
+            Request request = Request.builder(name + sent++, client)
+                    .timestampMs(brokerMs)
+                    .source(0, 0)
+                    .build();
             requests.pipeInput(new TestRecord<>(
                     client.getBytes(StandardCharsets.UTF_8),
                     new RequestCodec().encode(request),

@@ -4,7 +4,6 @@ import dev.weir.config.WeirConfig;
 import dev.weir.definition.PolicyFile;
 import dev.weir.event.Decision;
 import dev.weir.event.Request;
-import dev.weir.event.RequestKind;
 import dev.weir.fault.FaultsException;
 import dev.weir.kafka.Topics;
 import dev.weir.metrics.EnforcerMetrics;
@@ -20,7 +19,6 @@ import java.nio.file.Path;
 import java.time.Duration;
 import java.time.Instant;
 import java.util.List;
-import java.util.Map;
 import java.util.Properties;
 import org.apache.kafka.common.serialization.ByteArrayDeserializer;
 import org.apache.kafka.common.serialization.ByteArraySerializer;
@@ -88,19 +86,11 @@ final class TopologyHarness implements AutoCloseable {
     }
 
     Decision ask(String client, long cost, long timestampMs) {
-        return ask(new Request(
-                "r" + sent++,
-                client,
-                RequestKind.CONSUME,
-                null,
-                cost,
-                null,
-                Map.of(),
-                null,
-                null,
-                null,
-                timestampMs,
-                NOWHERE));
+        return ask(Request.builder("r" + sent++, client)
+                .cost(cost)
+                .timestampMs(timestampMs)
+                .source(NOWHERE)
+                .build());
     }
 
     Decision ask(Request request) {

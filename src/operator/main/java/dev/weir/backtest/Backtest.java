@@ -76,7 +76,8 @@ public final class Backtest {
         this.policies = policies;
         this.config = config;
         this.clock = clock;
-        queues.forEach((id, queue) -> this.queues.put(id, queue.withLookAheadMs(0)));
+        queues.forEach((id, queue) ->
+                this.queues.put(id, queue.toBuilder().lookAheadMs(0).build()));
     }
 
     /**

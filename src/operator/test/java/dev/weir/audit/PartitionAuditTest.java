@@ -101,19 +101,11 @@ class PartitionAuditTest {
     private Request send(String client, int partition, Map<String, String> attributes) throws Exception {
         List<ConsumerRecord<byte[], byte[]>> records = requests.get(partition);
         Request.Source source = new Request.Source(partition, records.size());
-        Request request = new Request(
-                "r" + source,
-                client,
-                dev.weir.event.RequestKind.CONSUME,
-                null,
-                1,
-                null,
-                attributes,
-                null,
-                null,
-                null,
-                1_000,
-                source);
+        Request request = Request.builder("r" + source, client)
+                .attributes(attributes)
+                .timestampMs(1_000)
+                .source(source)
+                .build();
         records.add(record(partition, source.offset(), client, requestCodec.encode(request)));
         return request;
     }
@@ -243,7 +235,7 @@ class PartitionAuditTest {
     private Decision queue(Request request, Map<String, String> key) {
         PolicyTable table = tables.get(2);
         Admission admission = ((Admission) Decider.local(states).decide(request, table)).withKey(key);
-        QueueRules any = new QueueRules("hooks", 1, 1, 1_000, 1, 10, QueueRules.NO_MAX_WAIT, 100, Map.of());
+        QueueRules any = QueueRules.builder("hooks", 1, 1_000).capacity(10).build();
         Decision queued = QueueDecisions.provisional(admission, any, 1_000)
                 .withContext(new DecisionContext(null, table.checksum()));
         decisions.get(0).add(queued);

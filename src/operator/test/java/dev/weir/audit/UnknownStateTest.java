@@ -8,7 +8,6 @@ import dev.weir.event.DecisionContext;
 import dev.weir.event.LimitOverride;
 import dev.weir.event.Reason;
 import dev.weir.event.Request;
-import dev.weir.event.RequestKind;
 import dev.weir.event.StateKey;
 import dev.weir.limit.FixedWindow;
 import dev.weir.limit.Limit;
@@ -19,7 +18,6 @@ import dev.weir.policy.Policy;
 import dev.weir.policy.RequestMatcher;
 import java.util.ArrayList;
 import java.util.List;
-import java.util.Map;
 import org.junit.jupiter.api.Test;
 
 class UnknownStateTest {
@@ -46,19 +44,10 @@ class UnknownStateTest {
     }
 
     private static Request request(long timestampMs) {
-        return new Request(
-                "r",
-                "alice",
-                RequestKind.CONSUME,
-                null,
-                1,
-                null,
-                Map.of(),
-                null,
-                null,
-                null,
-                timestampMs,
-                new Request.Source(0, 0));
+        return Request.builder("r", "alice")
+                .timestampMs(timestampMs)
+                .source(0, 0)
+                .build();
     }
 
     private void allow(Policy policy, Request request) {

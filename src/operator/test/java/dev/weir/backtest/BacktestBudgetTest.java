@@ -5,10 +5,8 @@ import static org.assertj.core.api.Assertions.assertThatThrownBy;
 import dev.weir.config.WeirConfig;
 import dev.weir.definition.PolicyFile;
 import dev.weir.event.Request;
-import dev.weir.event.RequestKind;
 import dev.weir.fault.FaultsException;
 import java.time.Duration;
-import java.util.Map;
 import java.util.concurrent.CancellationException;
 import java.util.concurrent.atomic.AtomicInteger;
 import org.junit.jupiter.api.Test;
@@ -31,19 +29,10 @@ class BacktestBudgetTest {
 
     private Request next() {
         int n = number.incrementAndGet();
-        return new Request(
-                "r" + n,
-                "client-" + n,
-                RequestKind.CONSUME,
-                null,
-                1,
-                null,
-                Map.of(),
-                null,
-                null,
-                null,
-                1_000,
-                new Request.Source(0, n));
+        return Request.builder("r" + n, "client-" + n)
+                .timestampMs(1_000)
+                .source(0, n)
+                .build();
     }
 
     @Test

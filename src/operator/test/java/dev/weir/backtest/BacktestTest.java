@@ -9,7 +9,6 @@ import dev.weir.config.WeirConfig;
 import dev.weir.decision.Decider;
 import dev.weir.definition.PolicyFile;
 import dev.weir.event.Request;
-import dev.weir.event.RequestKind;
 import dev.weir.limit.FixedWindow;
 import dev.weir.policy.PolicyTable;
 import dev.weir.wire.DecisionJson;
@@ -300,19 +299,8 @@ class BacktestTest {
         HeapStates states = new HeapStates(config);
         int most = 0;
         for (int i = 0; i < 1_000_000; i++) { // one per millisecond, so about 2,000 are live at a time
-            Request request = new Request(
-                    "r",
-                    "c" + i,
-                    RequestKind.CONSUME,
-                    null,
-                    1,
-                    null,
-                    Map.of(),
-                    null,
-                    null,
-                    null,
-                    i,
-                    new Request.Source(0, i));
+            Request request =
+                    Request.builder("r", "c" + i).timestampMs(i).source(0, i).build();
             states.observe(i);
             Decider.local(states).decide(request, table);
             most = Math.max(most, states.size());

@@ -4,7 +4,6 @@ import static org.assertj.core.api.Assertions.assertThat;
 
 import dev.weir.config.WeirConfig;
 import dev.weir.event.Request;
-import dev.weir.event.RequestKind;
 import dev.weir.kafka.KafkaSettings;
 import dev.weir.runtime.RequestSender;
 import dev.weir.testing.TestBroker;
@@ -48,19 +47,11 @@ class RecentRequestsTest {
     }
 
     private static Request request(int number, String client, long timestampMs) {
-        return new Request(
-                "r" + number,
-                client,
-                RequestKind.CONSUME,
-                null,
-                1,
-                null,
-                Map.of("text", "x".repeat(number % 50)),
-                null,
-                null,
-                null,
-                timestampMs,
-                new Request.Source(0, 0));
+        return Request.builder("r" + number, client)
+                .attributes(Map.of("text", "x".repeat(number % 50)))
+                .timestampMs(timestampMs)
+                .source(0, 0)
+                .build();
     }
 
     private static RecentRequests read(long heapBytes, int firstPart) {

@@ -331,35 +331,21 @@ class InstanceQueriesTest {
     }
 
     private Request request(String client, String endpoint, long cost, long timestampMs) {
-        return new Request(
-                "r" + requests++,
-                client,
-                RequestKind.CONSUME,
-                null,
-                cost,
-                null,
-                Map.of("endpoint", endpoint),
-                null,
-                null,
-                null,
-                timestampMs,
-                new Request.Source(0, 0));
+        return Request.builder("r" + requests++, client)
+                .cost(cost)
+                .attributes(Map.of("endpoint", endpoint))
+                .timestampMs(timestampMs)
+                .source(0, 0)
+                .build();
     }
 
     private static Request cancel(Request of) {
-        return new Request(
-                of.requestId(),
-                of.client(),
-                RequestKind.CANCEL,
-                null,
-                1,
-                null,
-                Map.of(),
-                null,
-                null,
-                "mail",
-                of.timestampMs(),
-                of.source());
+        return Request.builder(of.requestId(), of.client())
+                .kind(RequestKind.CANCEL)
+                .queue("mail")
+                .timestampMs(of.timestampMs())
+                .source(of.source())
+                .build();
     }
 
     /** Sends requests and reads their decisions. */

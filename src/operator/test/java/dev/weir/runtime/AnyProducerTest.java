@@ -216,8 +216,11 @@ class AnyProducerTest {
         write((right + 1) % PARTITIONS, null, request); // the first request of the queue is released at once
         write((right + 1) % PARTITIONS, null, request("q2", client, "slow"));
         decisionsOf(List.of(request, request("q2", client, "slow")));
-        Request cancel = new Request(
-                "q2", client, RequestKind.CANCEL, "slow", 1, null, Map.of(), null, null, "q", 0, Request.Source.NONE);
+        Request cancel = Request.builder("q2", client)
+                .kind(RequestKind.CANCEL)
+                .tier("slow")
+                .queue("q")
+                .build();
         write((right + 2) % PARTITIONS, null, cancel);
         awaitDecided(
                 "the cancellation and its answer",
@@ -382,8 +385,7 @@ class AnyProducerTest {
     }
 
     private static Request request(String id, String client, String tier) {
-        return new Request(
-                id, client, RequestKind.CONSUME, tier, 1, null, Map.of(), null, null, null, 0, Request.Source.NONE);
+        return Request.builder(id, client).tier(tier).build();
     }
 
     private static byte[] bytes(String text) {

@@ -8,7 +8,6 @@ import dev.weir.definition.PolicyFile;
 import dev.weir.dev.EmbeddedBroker;
 import dev.weir.event.Decision;
 import dev.weir.event.Request;
-import dev.weir.event.RequestKind;
 import dev.weir.kafka.KafkaSettings;
 import dev.weir.kafka.Topics;
 import dev.weir.rules.PolicyTopic;
@@ -255,19 +254,7 @@ class LivePoliciesTest {
     }
 
     private static Request request(String id, String client, long timestampMs) {
-        return new Request(
-                id,
-                client,
-                RequestKind.CONSUME,
-                null,
-                1,
-                null,
-                Map.of(),
-                null,
-                null,
-                null,
-                timestampMs,
-                new Request.Source(0, 0));
+        return Request.builder(id, client).timestampMs(timestampMs).source(0, 0).build();
     }
 
     private static PolicyFile.Contents limit(int limit, String rest) throws Exception {

@@ -7,7 +7,6 @@ import dev.weir.definition.PolicyFile;
 import dev.weir.dev.EmbeddedBroker;
 import dev.weir.event.Reason;
 import dev.weir.event.Request;
-import dev.weir.event.RequestKind;
 import dev.weir.kafka.KafkaSettings;
 import dev.weir.kafka.Topics;
 import dev.weir.rules.PolicyTopic;
@@ -272,19 +271,10 @@ class LiveShapingTest {
     }
 
     private static Request request(String id, String endpoint) {
-        return new Request(
-                id,
-                "c" + Math.floorMod(id.hashCode(), 5),
-                RequestKind.CONSUME,
-                null,
-                1,
-                null,
-                Map.of("endpoint", endpoint),
-                null,
-                null,
-                null,
-                0,
-                new Request.Source(0, 0));
+        return Request.builder(id, "c" + Math.floorMod(id.hashCode(), 5))
+                .attributes(Map.of("endpoint", endpoint))
+                .source(0, 0)
+                .build();
     }
 
     private static void send(RequestSender sender, List<Request> requests) {

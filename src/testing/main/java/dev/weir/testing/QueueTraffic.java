@@ -46,34 +46,23 @@ public final class QueueTraffic {
     private Request request(long nowMs) {
         boolean hasDeadline = random.nextInt(10) == 0;
         int deadlineInMs = MIN_DEADLINE_MS + random.nextInt(MAX_DEADLINE_MS - MIN_DEADLINE_MS);
-        return new Request(
-                "r" + sent.size(),
-                "c" + random.nextInt(CLIENTS),
-                RequestKind.CONSUME,
-                TIERS[random.nextInt(TIERS.length)],
-                1 + random.nextInt(MAX_COST),
-                null,
-                Map.of("endpoint", ENDPOINTS[random.nextInt(ENDPOINTS.length)]),
-                hasDeadline ? (Long) (nowMs + deadlineInMs) : null,
-                new byte[] {(byte) sent.size()},
-                null,
-                nowMs,
-                UNSENT);
+        return Request.builder("r" + sent.size(), "c" + random.nextInt(CLIENTS))
+                .tier(TIERS[random.nextInt(TIERS.length)])
+                .cost(1 + random.nextInt(MAX_COST))
+                .attributes(Map.of("endpoint", ENDPOINTS[random.nextInt(ENDPOINTS.length)]))
+                .deadlineMs(hasDeadline ? (Long) (nowMs + deadlineInMs) : null)
+                .payload(new byte[] {(byte) sent.size()})
+                .timestampMs(nowMs)
+                .source(UNSENT)
+                .build();
     }
 
     private static Request cancel(Request of) {
-        return new Request(
-                of.requestId(),
-                of.client(),
-                RequestKind.CANCEL,
-                null,
-                1,
-                null,
-                Map.of(),
-                null,
-                null,
-                of.field("endpoint").substring(1),
-                of.timestampMs(),
-                UNSENT);
+        return Request.builder(of.requestId(), of.client())
+                .kind(RequestKind.CANCEL)
+                .queue(of.field("endpoint").substring(1))
+                .timestampMs(of.timestampMs())
+                .source(UNSENT)
+                .build();
     }
 }

@@ -125,7 +125,8 @@ public final class RegistryServer implements AutoCloseable {
         ObjectNode found = JSON.createObjectNode().put("count", isThere ? 1 : 0);
         ArrayNode versions = found.putArray("versions");
         if (isThere) {
-            versions.add(version(FIRST_ID + contents.indexOf(content), parameters.get("groupId"), parameters.get("artifactId")));
+            versions.add(version(
+                    FIRST_ID + contents.indexOf(content), parameters.get("groupId"), parameters.get("artifactId")));
         }
         reply(exchange, 200, found);
     }

@@ -24,8 +24,13 @@ class QueueAuditTest {
     private static final long MS = 1_000_000;
 
     /** 3 requests a second: slots of a third of a second. */
-    private static final QueueRules RULES =
-            new QueueRules("q", 1, 3, 1_000, 2, 100, 5_000, 0, Map.of("gold", new TierShare(1, 1)));
+    private static final QueueRules RULES = QueueRules.builder("q", 3, 1_000)
+            .burst(2)
+            .capacity(100)
+            .maxWaitMs(5_000)
+            .lookAheadMs(0)
+            .tiers(Map.of("gold", new TierShare(1, 1)))
+            .build();
 
     private final List<Request> requests = new ArrayList<>();
     private final List<Decision> decisions = new ArrayList<>();
@@ -263,7 +268,14 @@ class QueueAuditTest {
     private void request(String id, RequestKind kind, String tier, long cost, Long deadlineMs) {
         Request.Source source = new Request.Source(0, requests.size());
         String queue = kind == RequestKind.CANCEL ? "q" : null;
-        requests.add(new Request(id, "alice", kind, tier, cost, null, Map.of(), deadlineMs, null, queue, 0, source));
+        requests.add(Request.builder(id, "alice")
+                .kind(kind)
+                .tier(tier)
+                .cost(cost)
+                .deadlineMs(deadlineMs)
+                .queue(queue)
+                .source(source)
+                .build());
     }
 
     private void decision(int offset, Outcome outcome, Reason reason, long atMs) {

@@ -232,27 +232,30 @@ class ByHandTest {
     }
 
     private Request request() {
-        return new Request(
-                text(),
-                text(),
-                any(RequestKind.values()),
-                orNull(this::text),
-                number(),
-                orNull(this::number),
-                attributes(),
-                orNull(this::number),
-                payload(),
-                orNull(this::text),
-                orNull(() -> new LimitOverride(number(), number())),
-                orNull(this::text),
-                number(),
-                new Request.Source(random.nextInt(), number()));
+        return Request.builder(text(), text())
+                .kind(any(RequestKind.values()))
+                .tier(orNull(this::text))
+                .cost(number())
+                .sizeBytes(orNull(this::number))
+                .attributes(attributes())
+                .deadlineMs(orNull(this::number))
+                .payload(payload())
+                .queue(orNull(this::text))
+                .limitOverride(orNull(() -> new LimitOverride(number(), number())))
+                .policyId(orNull(this::text))
+                .timestampMs(number())
+                .source(random.nextInt(), number())
+                .build();
     }
 
     private static Request request(String tier, Map<String, String> attributes) {
         String id = new UUID(7, 7).toString();
-        return new Request(
-                id, "c", RequestKind.CONSUME, tier, 1, null, attributes, null, null, null, 5, new Request.Source(0, 7));
+        return Request.builder(id, "c")
+                .tier(tier)
+                .attributes(attributes)
+                .timestampMs(5)
+                .source(0, 7)
+                .build();
     }
 
     private Map<String, String> attributes() {

@@ -6,7 +6,6 @@ import dev.weir.definition.PolicyFile;
 import dev.weir.dev.EmbeddedBroker;
 import dev.weir.event.Decision;
 import dev.weir.event.Request;
-import dev.weir.event.RequestKind;
 import dev.weir.kafka.KafkaSettings;
 import dev.weir.kafka.Topics;
 import dev.weir.rules.PolicyTopic;
@@ -218,19 +217,11 @@ public final class AttackSuite implements Callable<Integer> {
     }
 
     private static Request request(String id, String client, Map<String, String> attributes) {
-        return new Request(
-                id,
-                client,
-                RequestKind.CONSUME,
-                null,
-                1,
-                null,
-                attributes,
-                null,
-                null,
-                null,
-                System.currentTimeMillis(),
-                new Request.Source(0, 0));
+        return Request.builder(id, client)
+                .attributes(attributes)
+                .timestampMs(System.currentTimeMillis())
+                .source(0, 0)
+                .build();
     }
 
     /**

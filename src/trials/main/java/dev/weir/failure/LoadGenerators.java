@@ -2,7 +2,6 @@ package dev.weir.failure;
 
 import dev.weir.config.WeirConfig;
 import dev.weir.event.Request;
-import dev.weir.event.RequestKind;
 import dev.weir.runtime.RequestSender;
 import java.time.Duration;
 import java.util.ArrayList;
@@ -43,19 +42,12 @@ final class LoadGenerators implements AutoCloseable {
     static Request request(long number, String client, String endpoint, byte[] payload, Map<String, String> more) {
         Map<String, String> attributes = new HashMap<>(more);
         attributes.put("endpoint", endpoint);
-        return new Request(
-                "n" + number,
-                client,
-                RequestKind.CONSUME,
-                null,
-                1,
-                null,
-                attributes,
-                null,
-                payload,
-                null,
-                System.currentTimeMillis(),
-                UNSENT);
+        return Request.builder("n" + number, client)
+                .attributes(attributes)
+                .payload(payload)
+                .timestampMs(System.currentTimeMillis())
+                .source(UNSENT)
+                .build();
     }
 
     long sent() {

@@ -120,19 +120,7 @@ final class QueueInvariants {
                 .reduce((one, other) -> isFaster(one, other) ? one : other)
                 .orElseThrow();
         long burst = versions.stream().mapToLong(QueueRules::burst).max().orElseThrow();
-        return new QueueRules(
-                fastest.id(),
-                fastest.version(),
-                fastest.limit(),
-                fastest.perMs(),
-                burst,
-                fastest.capacity(),
-                fastest.maxWaitMs(),
-                fastest.lookAheadMs(),
-                fastest.tiers(),
-                fastest.fairBy(),
-                fastest.key(),
-                fastest.total());
+        return fastest.toBuilder().burst(burst).build();
     }
 
     private static boolean isFaster(QueueRules one, QueueRules other) {

@@ -137,21 +137,17 @@ public final class TraceWorkload implements Iterator<Request> {
         boolean waits = QUEUED.contains(endpoint);
         int deadlineInMs = MIN_DEADLINE_MS + random.nextInt(MAX_DEADLINE_MS - MIN_DEADLINE_MS);
         boolean hasDeadline = waits && random.nextInt(8) == 0;
-        return new Request(
-                "w" + made,
-                client,
-                RequestKind.CONSUME,
-                TIERS[Math.floorMod(client.hashCode(), TIERS.length)],
-                random.nextInt(4) == 0 ? random.nextInt(MAX_COST + 1) : 1,
-                random.nextInt(10) == 0 ? (Long) (1_000L + random.nextInt(80_000)) : null,
-                Map.of("endpoint", endpoint),
-                hasDeadline ? (Long) (nowMs + deadlineInMs) : null,
-                waits ? new byte[] {(byte) made, (byte) (made >> 8)} : null,
-                null,
-                OVERRIDING.contains(endpoint) ? override() : null,
-                null,
-                nowMs,
-                UNSENT);
+        return Request.builder("w" + made, client)
+                .tier(TIERS[Math.floorMod(client.hashCode(), TIERS.length)])
+                .cost(random.nextInt(4) == 0 ? random.nextInt(MAX_COST + 1) : 1)
+                .sizeBytes(random.nextInt(10) == 0 ? (Long) (1_000L + random.nextInt(80_000)) : null)
+                .attributes(Map.of("endpoint", endpoint))
+                .deadlineMs(hasDeadline ? (Long) (nowMs + deadlineInMs) : null)
+                .payload(waits ? new byte[] {(byte) made, (byte) (made >> 8)} : null)
+                .limitOverride(OVERRIDING.contains(endpoint) ? override() : null)
+                .timestampMs(nowMs)
+                .source(UNSENT)
+                .build();
     }
 
     /** Returns a limit for a request, which sometimes has none, or a window that no limit has. */
@@ -166,40 +162,25 @@ public final class TraceWorkload implements Iterator<Request> {
             real = trace.iterator();
         }
         Request request = real.next();
-        return new Request(
-                "t" + made,
-                request.client(),
-                request.kind(),
-                request.tier(),
-                request.cost(),
-                request.sizeBytes(),
-                request.attributes(),
-                request.deadlineMs(),
-                request.payload(),
-                request.queue(),
-                request.limitOverride(),
-                request.policyId(),
-                clockMs.getAsLong(),
-                UNSENT);
+        return request.toBuilder()
+                .requestId("t" + made)
+                .timestampMs(clockMs.getAsLong())
+                .source(UNSENT)
+                .build();
     }
 
     /** Returns a request with the id of another one. It does not wait in a queue. */
     private Request of(Request other, RequestKind kind, long cost, String queue) {
-        return new Request(
-                other.requestId(),
-                other.client(),
-                kind,
-                other.tier(),
-                cost,
-                null,
-                other.attributes(),
-                null,
-                null,
-                queue,
-                other.limitOverride(),
-                other.policyId(),
-                clockMs.getAsLong(),
-                UNSENT);
+        return other.toBuilder()
+                .kind(kind)
+                .cost(cost)
+                .sizeBytes(null)
+                .deadlineMs(null)
+                .payload(null)
+                .queue(queue)
+                .timestampMs(clockMs.getAsLong())
+                .source(UNSENT)
+                .build();
     }
 
     private Request anyRecent() {

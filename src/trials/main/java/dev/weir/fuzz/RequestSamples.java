@@ -49,20 +49,20 @@ final class RequestSamples {
     static Request of(String client, String tier, Map<String, String> attributes, SplittableRandom random) {
         RequestKind kind = random.nextInt(4) > 0 ? RequestKind.CONSUME : KINDS.get(random.nextInt(KINDS.size()));
         long cost = COSTS[random.nextInt(COSTS.length)];
-        return new Request(
-                "r" + random.nextInt(50),
-                client,
-                kind,
-                tier,
-                kind == RequestKind.SETTLE && random.nextBoolean() ? -cost : cost,
-                SIZES[random.nextInt(SIZES.length)],
-                attributes,
-                DEADLINES[random.nextInt(DEADLINES.length)],
-                random.nextInt(4) == 0 ? new byte[] {1, 2, 3} : null,
-                kind == RequestKind.CANCEL ? "sms" : null,
-                random.nextInt(4) > 0 ? null : new LimitOverride(Math.abs(cost), 1 + random.nextLong(100_000)),
-                kind == RequestKind.RESET && random.nextBoolean() ? "p" + random.nextInt(3) : null,
-                TIMES[random.nextInt(TIMES.length)],
-                new Request.Source(0, 7));
+        return Request.builder("r" + random.nextInt(50), client)
+                .kind(kind)
+                .tier(tier)
+                .cost(kind == RequestKind.SETTLE && random.nextBoolean() ? -cost : cost)
+                .sizeBytes(SIZES[random.nextInt(SIZES.length)])
+                .attributes(attributes)
+                .deadlineMs(DEADLINES[random.nextInt(DEADLINES.length)])
+                .payload(random.nextInt(4) == 0 ? new byte[] {1, 2, 3} : null)
+                .queue(kind == RequestKind.CANCEL ? "sms" : null)
+                .limitOverride(
+                        random.nextInt(4) > 0 ? null : new LimitOverride(Math.abs(cost), 1 + random.nextLong(100_000)))
+                .policyId(kind == RequestKind.RESET && random.nextBoolean() ? "p" + random.nextInt(3) : null)
+                .timestampMs(TIMES[random.nextInt(TIMES.length)])
+                .source(0, 7)
+                .build();
     }
 }

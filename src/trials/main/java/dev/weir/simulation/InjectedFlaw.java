@@ -152,20 +152,6 @@ enum InjectedFlaw {
     Request seen(Request r) {
         return this != COSTS_NOT_COUNTED || r.kind() != RequestKind.CONSUME
                 ? r
-                : new Request(
-                        r.requestId(),
-                        r.client(),
-                        r.kind(),
-                        r.tier(),
-                        Math.min(1, r.cost()),
-                        r.sizeBytes(),
-                        r.attributes(),
-                        r.deadlineMs(),
-                        r.payload(),
-                        r.queue(),
-                        r.limitOverride(),
-                        r.policyId(),
-                        r.timestampMs(),
-                        r.source());
+                : r.toBuilder().cost(Math.min(1, r.cost())).build();
     }
 }

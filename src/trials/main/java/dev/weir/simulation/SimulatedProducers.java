@@ -123,57 +123,32 @@ final class SimulatedProducers {
                 : (random.nextInt(8) == 0 ? random.nextInt(4) : 1)
                         * (tier.equals(SchedulePolicies.HOUR) ? HOUR_COST : 1);
         Long deadlineMs = isShaped(tier) && random.nextInt(4) == 0 ? (Long) (nowMs + random.nextInt(1_000)) : null;
-        return new Request(
-                id,
-                client,
-                kind,
-                tier,
-                cost,
-                null,
-                Map.of("endpoint", "/" + random.nextInt(2)),
-                deadlineMs,
-                random.nextInt(4) == 0 ? bytes(id) : null,
-                null,
-                0,
-                NOWHERE);
+        return Request.builder(id, client)
+                .kind(kind)
+                .tier(tier)
+                .cost(cost)
+                .attributes(Map.of("endpoint", "/" + random.nextInt(2)))
+                .deadlineMs(deadlineMs)
+                .payload(random.nextInt(4) == 0 ? bytes(id) : null)
+                .source(NOWHERE)
+                .build();
     }
 
     /**
      * Returns a request with the id of another one and another cost, which a policy with {@code idempotency} denies.
      */
     private static Request ofCost(Request of, long cost) {
-        return new Request(
-                of.requestId(),
-                of.client(),
-                of.kind(),
-                of.tier(),
-                cost,
-                of.sizeBytes(),
-                of.attributes(),
-                of.deadlineMs(),
-                of.payload(),
-                of.queue(),
-                of.limitOverride(),
-                of.policyId(),
-                0,
-                NOWHERE);
+        return of.toBuilder().cost(cost).timestampMs(0).source(NOWHERE).build();
     }
 
     private Request cancel(Request of) {
         String queue = of.tier().equals("queue") || random.nextBoolean() ? "drip" : "gush";
-        return new Request(
-                of.requestId(),
-                of.client(),
-                RequestKind.CANCEL,
-                of.tier(),
-                1,
-                null,
-                Map.of(),
-                null,
-                null,
-                queue,
-                0,
-                NOWHERE);
+        return Request.builder(of.requestId(), of.client())
+                .kind(RequestKind.CANCEL)
+                .tier(of.tier())
+                .queue(queue)
+                .source(NOWHERE)
+                .build();
     }
 
     private static byte[] bytes(String text) {

@@ -406,21 +406,7 @@ final class SimulatedTask {
     }
 
     private static Request at(Request r, long timestampMs) {
-        return new Request(
-                r.requestId(),
-                r.client(),
-                r.kind(),
-                r.tier(),
-                r.cost(),
-                r.sizeBytes(),
-                r.attributes(),
-                r.deadlineMs(),
-                r.payload(),
-                r.queue(),
-                r.limitOverride(),
-                r.policyId(),
-                timestampMs,
-                r.source());
+        return r.toBuilder().timestampMs(timestampMs).build();
     }
 
     private byte[] bytes(Object value) {

@@ -293,19 +293,14 @@ class AuditTest {
         int draw = endpoint.equals("b") ? random.nextInt(10) : 9;
         RequestKind kind = draw == 0 ? RequestKind.PEEK : draw == 1 ? RequestKind.SETTLE : RequestKind.CONSUME;
         boolean isAgain = endpoint.equals("b") && draw > 6;
-        return new Request(
-                endpoint + (isAgain ? number / 50 : number),
-                "client-" + (isAgain ? 1 : random.nextInt(20)),
-                kind,
-                null,
-                kind == RequestKind.SETTLE ? random.nextInt(7) - 3 : 1,
-                null,
-                Map.of("endpoint", "/" + endpoint),
-                null,
-                null,
-                null,
-                System.currentTimeMillis(),
-                new Request.Source(0, 0));
+        return Request.builder(
+                        endpoint + (isAgain ? number / 50 : number), "client-" + (isAgain ? 1 : random.nextInt(20)))
+                .kind(kind)
+                .cost(kind == RequestKind.SETTLE ? random.nextInt(7) - 3 : 1)
+                .attributes(Map.of("endpoint", "/" + endpoint))
+                .timestampMs(System.currentTimeMillis())
+                .source(0, 0)
+                .build();
     }
 
     private static WeirConfig config(String prefix) {

@@ -366,20 +366,11 @@ final class DecisionAttempt implements WritableLeases {
 
     /** Returns the request with the time of the decision as its timestamp, and without a source. */
     private static Request at(Request request, long nowMs) {
-        return new Request(
-                request.requestId(),
-                request.client(),
-                request.kind(),
-                request.tier(),
-                request.cost(),
-                request.sizeBytes(),
-                request.attributes(),
-                request.deadlineMs(),
-                null,
-                null,
-                request.limitOverride(),
-                request.policyId(),
-                nowMs,
-                Request.Source.NONE);
+        return request.toBuilder()
+                .payload(null)
+                .queue(null)
+                .timestampMs(nowMs)
+                .source(Request.Source.NONE)
+                .build();
     }
 }

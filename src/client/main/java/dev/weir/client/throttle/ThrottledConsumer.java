@@ -370,8 +370,9 @@ public final class ThrottledConsumer<K, V> implements AutoCloseable {
             if (request == null) {
                 throw new IllegalArgumentException("the function returned no request");
             }
-            CompletableFuture<ClientDecision> answer =
-                    decider.apply(request.withRequestId(requestId(group, record, attempt)));
+            CompletableFuture<ClientDecision> answer = decider.apply(request.toBuilder()
+                    .requestId(requestId(group, record, attempt))
+                    .build());
             var unused = answer.whenComplete((decision, failure) -> arrivals.release());
             return answer;
         }

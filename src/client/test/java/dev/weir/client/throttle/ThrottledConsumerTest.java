@@ -166,7 +166,7 @@ class ThrottledConsumerTest {
         assertThat(requests)
                 .singleElement()
                 .usingRecursiveComparison()
-                .isEqualTo(request.withRequestId("mailer/mails/0/0~1"));
+                .isEqualTo(request.toBuilder().requestId("mailer/mails/0/0~1").build());
     }
 
     @Test

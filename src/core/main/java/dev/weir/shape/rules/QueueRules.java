@@ -72,34 +72,19 @@ public record QueueRules(
         Pacing.of(limit, perMs, burst);
     }
 
-    /** Creates the rules of a queue whose tiers share evenly by client. */
-    public QueueRules(
-            String id,
-            long version,
-            long limit,
-            long perMs,
-            long burst,
-            long capacity,
-            long maxWaitMs,
-            long lookAheadMs,
-            Map<String, TierShare> tiers,
-            List<String> key,
-            QueueTotal total) {
-        this(id, version, limit, perMs, burst, capacity, maxWaitMs, lookAheadMs, tiers, DEFAULT_FAIR_BY, key, total);
+    /**
+     * Returns a builder of version 1 of rules with the defaults of {@code queues.yaml}: bursts of one token, the default
+     * capacity and look-ahead, no longest wait, tiers that share evenly by client, and no key fields.
+     *
+     * @param limit the tokens that leave per {@code perMs}
+     */
+    public static Builder builder(String id, long limit, long perMs) {
+        return new Builder(id, limit, perMs);
     }
 
-    /** Creates the rules of a queue without key fields. */
-    public QueueRules(
-            String id,
-            long version,
-            long limit,
-            long perMs,
-            long burst,
-            long capacity,
-            long maxWaitMs,
-            long lookAheadMs,
-            Map<String, TierShare> tiers) {
-        this(id, version, limit, perMs, burst, capacity, maxWaitMs, lookAheadMs, tiers, List.of(), null);
+    /** Returns a builder that starts with these rules. */
+    public Builder toBuilder() {
+        return new Builder(this);
     }
 
     /** Returns whether the queue has key fields, and so one bucket for each combination of their values. */
@@ -145,12 +130,6 @@ public record QueueRules(
         return new Flow(request.tier() == null ? "" : request.tier(), value == null ? "" : value);
     }
 
-    /** Returns these rules with another field by which the requests of a tier share. */
-    public QueueRules withFairBy(String field) {
-        return new QueueRules(
-                id, version, limit, perMs, burst, capacity, maxWaitMs, lookAheadMs, tiers, field, key, total);
-    }
-
     /** Returns the pacing of each bucket. */
     public Pacing pacing() {
         return Pacing.of(limit, perMs, burst);
@@ -179,15 +158,9 @@ public record QueueRules(
         return exact.min(BigInteger.valueOf(Long.MAX_VALUE)).longValueExact();
     }
 
-    /** Returns these rules with another look-ahead. */
-    public QueueRules withLookAheadMs(long ms) {
-        return new QueueRules(id, version, limit, perMs, burst, capacity, maxWaitMs, ms, tiers, fairBy, key, total);
-    }
-
     /** Returns these rules with another rate and burst. */
     public QueueRules withPace(long newLimit, long newPerMs, long newBurst) {
-        return new QueueRules(
-                id, version, newLimit, newPerMs, newBurst, capacity, maxWaitMs, lookAheadMs, tiers, fairBy, key, total);
+        return toBuilder().limit(newLimit).perMs(newPerMs).burst(newBurst).build();
     }
 
     /** Returns whether waiting requests leave at the same times and in the same order under both rules. */
@@ -224,6 +197,124 @@ public record QueueRules(
     private static void requireRange(String part, long value, long min, long max) {
         if (value < min || value > max) {
             throw new IllegalArgumentException(part + " must be " + min + " to " + max + ", is " + value);
+        }
+    }
+
+    /** Builds {@link QueueRules}. Not thread-safe. */
+    public static final class Builder {
+
+        private String id;
+        private long version = 1;
+        private long limit;
+        private long perMs;
+        private long burst = 1;
+        private long capacity = DEFAULT_CAPACITY;
+        private long maxWaitMs = NO_MAX_WAIT;
+        private long lookAheadMs = DEFAULT_LOOK_AHEAD_MS;
+        private Map<String, TierShare> tiers = Map.of();
+        private String fairBy = DEFAULT_FAIR_BY;
+        private List<String> key = List.of();
+        private QueueTotal total;
+
+        private Builder(String id, long limit, long perMs) {
+            this.id = id;
+            this.limit = limit;
+            this.perMs = perMs;
+        }
+
+        private Builder(QueueRules rules) {
+            this(rules.id, rules.limit, rules.perMs);
+            version = rules.version;
+            burst = rules.burst;
+            capacity = rules.capacity;
+            maxWaitMs = rules.maxWaitMs;
+            lookAheadMs = rules.lookAheadMs;
+            tiers = rules.tiers;
+            fairBy = rules.fairBy;
+            key = rules.key;
+            total = rules.total;
+        }
+
+        /** Sets the id. */
+        public Builder id(String value) {
+            id = value;
+            return this;
+        }
+
+        /** Sets the version number. */
+        public Builder version(long value) {
+            version = value;
+            return this;
+        }
+
+        /** Sets the tokens that leave per {@code perMs}. */
+        public Builder limit(long value) {
+            limit = value;
+            return this;
+        }
+
+        /** Sets the time in which {@code limit} tokens leave. */
+        public Builder perMs(long value) {
+            perMs = value;
+            return this;
+        }
+
+        /** Sets the tokens that can leave back to back. */
+        public Builder burst(long value) {
+            burst = value;
+            return this;
+        }
+
+        /** Sets the most waiting requests. */
+        public Builder capacity(long value) {
+            capacity = value;
+            return this;
+        }
+
+        /** Sets the longest wait. */
+        public Builder maxWaitMs(long value) {
+            maxWaitMs = value;
+            return this;
+        }
+
+        /** Sets how far ahead of its time a release can be written. */
+        public Builder lookAheadMs(long value) {
+            lookAheadMs = value;
+            return this;
+        }
+
+        /** Sets the share of each tier. */
+        public Builder tiers(Map<String, TierShare> value) {
+            tiers = value;
+            return this;
+        }
+
+        /** Sets the field by whose values the requests of a tier share. */
+        public Builder fairBy(String value) {
+            fairBy = value;
+            return this;
+        }
+
+        /** Sets the key fields. */
+        public Builder key(List<String> value) {
+            key = value;
+            return this;
+        }
+
+        /** Sets the bounds of all buckets together; null for none. */
+        public Builder total(QueueTotal value) {
+            total = value;
+            return this;
+        }
+
+        /**
+         * Returns the rules.
+         *
+         * @throws IllegalArgumentException if a part is out of its range; the message starts with the part's name
+         */
+        public QueueRules build() {
+            return new QueueRules(
+                    id, version, limit, perMs, burst, capacity, maxWaitMs, lookAheadMs, tiers, fairBy, key, total);
         }
     }
 }

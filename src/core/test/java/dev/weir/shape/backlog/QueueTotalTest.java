@@ -198,19 +198,13 @@ class QueueTotalTest {
         }
 
         private void send(String key, RequestKind kind, String id, String tier, String client, long cost) {
-            Request request = new Request(
-                    id,
-                    client,
-                    kind,
-                    tier,
-                    cost,
-                    null,
-                    Map.of("k", key),
-                    null,
-                    null,
-                    null,
-                    0,
-                    new Request.Source(0, 0));
+            Request request = Request.builder(id, client)
+                    .kind(kind)
+                    .tier(tier)
+                    .cost(cost)
+                    .attributes(Map.of("k", key))
+                    .source(0, 0)
+                    .build();
             Admission admission =
                     Admission.of(request, "q", new PolicyVersion("p", 1), null).withKey(rules.keyOf(request));
             int partition = Math.floorMod(key.hashCode(), shapers.size());
@@ -303,8 +297,12 @@ class QueueTotalTest {
     }
 
     private static QueueRules rules(long limit, QueueTotal total, Map<String, TierShare> tiers) {
-        return new QueueRules(
-                "q", 1, limit, 1_000, 1, 100_000, QueueRules.NO_MAX_WAIT, 100, tiers, List.of("k"), total);
+        return QueueRules.builder("q", limit, 1_000)
+                .capacity(100_000)
+                .tiers(tiers)
+                .key(List.of("k"))
+                .total(total)
+                .build();
     }
 
     private static QueueTotal total(long limit) {
@@ -401,8 +399,15 @@ class QueueTotalTest {
             Random random = new Random(seed);
             int partitions = 1 + random.nextInt(6);
             Map<String, TierShare> tiers = Map.of("gold", new TierShare(1, 1), "silver", new TierShare(0, 3));
-            QueueRules rules = new QueueRules(
-                    "q", 1, 5, 1_000, 2, 50, 4_000, random.nextInt(2) * 100, tiers, List.of("k"), total(100));
+            QueueRules rules = QueueRules.builder("q", 5, 1_000)
+                    .burst(2)
+                    .capacity(50)
+                    .maxWaitMs(4_000)
+                    .lookAheadMs(random.nextInt(2) * 100)
+                    .tiers(tiers)
+                    .key(List.of("k"))
+                    .total(total(100))
+                    .build();
             World world = new World(seed, partitions, 1 + random.nextInt(400), rules, 1 + random.nextInt(20));
             world.losesMessages = random.nextBoolean();
             long before = world.requests;
@@ -580,7 +585,12 @@ class QueueTotalTest {
 
     @Test
     void a_request_expires_in_time_in_a_key_that_waits_for_a_slot_off_the_heap() {
-        QueueRules rules = new QueueRules("q", 1, 20, 1_000, 1, 100, 2_000, 100, Map.of(), List.of("k"), total(10));
+        QueueRules rules = QueueRules.builder("q", 20, 1_000)
+                .capacity(100)
+                .maxWaitMs(2_000)
+                .key(List.of("k"))
+                .total(total(10))
+                .build();
         World world = new World(1, 1, 1, rules, 5);
         for (int i = 0; i < 300; i++) {
             world.offer("k" + i, i % 2 == 0 ? "free" : "paid", 1);
@@ -686,18 +696,7 @@ class QueueTotalTest {
     }
 
     private static QueueRules withTotal(QueueRules rules, long version, QueueTotal total) {
-        return new QueueRules(
-                "q",
-                version,
-                rules.limit(),
-                rules.perMs(),
-                rules.burst(),
-                rules.capacity(),
-                rules.maxWaitMs(),
-                rules.lookAheadMs(),
-                rules.tiers(),
-                rules.key(),
-                total);
+        return rules.toBuilder().version(version).total(total).build();
     }
 
     @Test
@@ -894,24 +893,15 @@ class QueueTotalTest {
     }
 
     private static QueueRules withId(QueueRules rules) {
-        return new QueueRules(
-                "paced",
-                1,
-                rules.limit(),
-                rules.perMs(),
-                rules.burst(),
-                rules.capacity(),
-                rules.maxWaitMs(),
-                rules.lookAheadMs(),
-                rules.tiers(),
-                rules.key(),
-                rules.total());
+        return rules.toBuilder().id("paced").version(1).build();
     }
 
     private static Admission toPaced(String id, String key) {
         Request.Source source = new Request.Source(0, 0);
-        Request request =
-                new Request(id, "c", RequestKind.CONSUME, null, 1, null, Map.of("k", key), null, null, null, 0, source);
+        Request request = Request.builder(id, "c")
+                .attributes(Map.of("k", key))
+                .source(source)
+                .build();
         return Admission.of(request, "paced", new PolicyVersion("p", 1), null).withKey(Map.of("k", key));
     }
 

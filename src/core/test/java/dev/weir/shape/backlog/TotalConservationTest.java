@@ -38,8 +38,12 @@ class TotalConservationTest {
 
         Load(long seed, int partitions, long limit, long perMs, long burst, long totalLimit, long totalPerMs) {
             QueueTotal total = new QueueTotal(totalLimit, totalPerMs, QueueRules.MAX_CAPACITY);
-            rules = new QueueRules(
-                    "q", 1, limit, perMs, burst, 1_000_000, QueueRules.NO_MAX_WAIT, 100, Map.of(), List.of("k"), total);
+            rules = QueueRules.builder("q", limit, perMs)
+                    .burst(burst)
+                    .capacity(1_000_000)
+                    .key(List.of("k"))
+                    .total(total)
+                    .build();
             world = new World(seed, partitions, partitions == 1 ? 1 : 20, rules);
         }
 

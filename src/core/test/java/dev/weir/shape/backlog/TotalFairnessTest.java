@@ -28,18 +28,13 @@ class TotalFairnessTest {
 
     private static QueueRules rules(long totalLimit, long totalPerMs, long capacity, Map<String, TierShare> tiers) {
         QueueTotal total = new QueueTotal(totalLimit, totalPerMs, capacity);
-        return new QueueRules(
-                "q",
-                1,
-                1_000_000,
-                1_000,
-                1_000_000,
-                1_000_000,
-                QueueRules.NO_MAX_WAIT,
-                100,
-                tiers,
-                List.of("k"),
-                total);
+        return QueueRules.builder("q", 1_000_000, 1_000)
+                .burst(1_000_000)
+                .capacity(1_000_000)
+                .tiers(tiers)
+                .key(List.of("k"))
+                .total(total)
+                .build();
     }
 
     /** Returns by how many tokens the services of two differ at most, in any interval. */

@@ -6,7 +6,6 @@ import static org.assertj.core.api.Assertions.assertThatThrownBy;
 import dev.weir.decision.state.PolicyLedger;
 import dev.weir.event.Admission;
 import dev.weir.event.Request;
-import dev.weir.event.RequestKind;
 import dev.weir.event.StateKey;
 import dev.weir.lease.LeaseBook;
 import dev.weir.lease.LeaseBooks;
@@ -164,19 +163,15 @@ class LeaseCodecTest {
 
     @Test
     void a_waiting_request_survives_a_round_trip() {
-        Request request = new Request(
-                "r",
-                "alice",
-                RequestKind.CONSUME,
-                "free",
-                3,
-                null,
-                Map.of("endpoint", "/sms"),
-                NOW + 9,
-                new byte[] {1, 2},
-                null,
-                NOW,
-                new Request.Source(3, 14));
+        Request request = Request.builder("r", "alice")
+                .tier("free")
+                .cost(3)
+                .attributes(Map.of("endpoint", "/sms"))
+                .deadlineMs(NOW + 9)
+                .payload(new byte[] {1, 2})
+                .timestampMs(NOW)
+                .source(3, 14)
+                .build();
         List<Admission.Header> headers = List.of(new Admission.Header("trace", new byte[] {7}));
         StateKey on = new StateKey(StateKey.NO_CLIENT, "all", List.of("endpoint", "/sms"));
         WaiterCodec codec = new WaiterCodec();

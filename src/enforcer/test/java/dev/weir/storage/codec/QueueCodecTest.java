@@ -8,7 +8,6 @@ import dev.weir.event.DecisionContext;
 import dev.weir.event.LimitStatus;
 import dev.weir.event.PolicyVersion;
 import dev.weir.event.Request;
-import dev.weir.event.RequestKind;
 import dev.weir.shape.QueueState;
 import dev.weir.shape.backlog.QueueStore.ExpiryTimer;
 import dev.weir.shape.backlog.QueueStore.Place;
@@ -39,19 +38,15 @@ class QueueCodecTest {
 
     @Test
     void slots_survive_a_round_trip() {
-        Request request = new Request(
-                "r1",
-                "żółw",
-                RequestKind.CONSUME,
-                null,
-                7,
-                1L,
-                Map.of("a", "b"),
-                -5L,
-                new byte[] {1, 0},
-                null,
-                99,
-                new Request.Source(3, 14));
+        Request request = Request.builder("r1", "żółw")
+                .cost(7)
+                .sizeBytes(1L)
+                .attributes(Map.of("a", "b"))
+                .deadlineMs(-5L)
+                .payload(new byte[] {1, 0})
+                .timestampMs(99)
+                .source(3, 14)
+                .build();
         Admission admission = Admission.of(request, "q", new PolicyVersion("p", 2), LimitStatus.of("gcra 1/1s", 1L))
                 .withHeadersAndContext(List.of(new Admission.Header("trace", new byte[] {9})), DecisionContext.UNKNOWN);
         for (Slot slot : List.of(
@@ -68,19 +63,15 @@ class QueueCodecTest {
     void places_queues_and_outflows_survive_a_round_trip() {
         Place place = new Place(new Flow("", "c"), 1L << 40);
         assertThat(QueueCodec.decodePlace(QueueCodec.encode(place))).isEqualTo(place);
-        QueueRules rules = new QueueRules(
-                "sms",
-                9,
-                100,
-                1_000,
-                3,
-                10_000,
-                QueueRules.NO_MAX_WAIT,
-                0,
-                Map.of("gold", new TierShare(-3, 10_000), "żółw", new TierShare(Integer.MAX_VALUE, 1)),
-                "account",
-                List.of("tenant", "model"),
-                new QueueTotal(7, 60_000, 8));
+        QueueRules rules = QueueRules.builder("sms", 100, 1_000)
+                .version(9)
+                .burst(3)
+                .lookAheadMs(0)
+                .tiers(Map.of("gold", new TierShare(-3, 10_000), "żółw", new TierShare(Integer.MAX_VALUE, 1)))
+                .fairBy("account")
+                .key(List.of("tenant", "model"))
+                .total(new QueueTotal(7, 60_000, 8))
+                .build();
         QueueState queue = new QueueState(rules, 3);
         assertThat(QueueCodec.decodeQueue(QueueCodec.encode(queue))).isEqualTo(queue);
         OutflowState outflow = new OutflowState(

@@ -6,7 +6,6 @@ import static org.assertj.core.api.Assertions.assertThatThrownBy;
 import dev.weir.event.Admission;
 import dev.weir.event.PolicyVersion;
 import dev.weir.event.Request;
-import dev.weir.event.RequestKind;
 import dev.weir.shape.QueueMessage;
 import dev.weir.shape.rules.Flow;
 import dev.weir.shape.rules.Pacing.Arrival;
@@ -16,7 +15,6 @@ import dev.weir.shape.total.SlotRun;
 import dev.weir.wire.UnreadableException;
 import java.util.Arrays;
 import java.util.List;
-import java.util.Map;
 import java.util.Optional;
 import java.util.UUID;
 import org.junit.jupiter.api.Test;
@@ -61,8 +59,7 @@ class QueueMessageCodecTest {
 
     @Test
     void messages_survive_a_round_trip() throws UnreadableException {
-        Request request = new Request(
-                "r", "c", RequestKind.CONSUME, null, 1, null, Map.of(), null, null, null, 7, new Request.Source(3, 4));
+        Request request = Request.builder("r", "c").timestampMs(7).source(3, 4).build();
         Admission admission = Admission.of(request, "q", new PolicyVersion("p", 1), null);
         for (QueueMessage message : List.of(
                 MARKER,

@@ -125,19 +125,12 @@ class StateCodecTest {
             for (int n = 0; n < 1_000; n++) {
                 nowMs += random.nextInt(4) == 0 ? random.nextInt(200) : 1;
                 boolean settle = random.nextInt(10) == 0;
-                Request request = new Request(
-                        "r",
-                        "client " + i,
-                        settle ? RequestKind.SETTLE : RequestKind.CONSUME,
-                        null,
-                        settle ? random.nextInt(21) - 10 : random.nextInt(4),
-                        null,
-                        Map.of(),
-                        null,
-                        null,
-                        null,
-                        nowMs,
-                        new Request.Source(0, 0));
+                Request request = Request.builder("r", "client " + i)
+                        .kind(settle ? RequestKind.SETTLE : RequestKind.CONSUME)
+                        .cost(settle ? random.nextInt(21) - 10 : random.nextInt(4))
+                        .timestampMs(nowMs)
+                        .source(0, 0)
+                        .build();
                 Decider.local(states).decide(request, table);
             }
         }
@@ -230,19 +223,8 @@ class StateCodecTest {
     void a_truncated_state_is_rejected() {
         PolicyTable table = PolicyTable.of(List.of(policy("p", List.of(new FixedWindow(5, 1_000, false)))));
         EncodingStates states = new EncodingStates();
-        Request request = new Request(
-                "r",
-                "c",
-                RequestKind.CONSUME,
-                null,
-                1,
-                null,
-                Map.of(),
-                null,
-                null,
-                null,
-                1_000,
-                new Request.Source(0, 0));
+        Request request =
+                Request.builder("r", "c").timestampMs(1_000).source(0, 0).build();
         Decider.local(states).decide(request, table);
         byte[] state = states.states.values().iterator().next();
         for (int length = 1; length < state.length; length++) {

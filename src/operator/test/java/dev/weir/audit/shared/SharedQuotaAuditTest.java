@@ -183,19 +183,12 @@ class SharedQuotaAuditTest {
         SharedQuotaAudit sums = sums(rules("algorithm: fixed-window, limit: 10, per: 1h"));
         long settledMs = ALL.policyLag().toMillis() + LeaseTerms.DEFAULTS.termMs();
         use(sums, 0, 500, 500, 10);
-        Request reset = new Request(
-                "r",
-                "alice",
-                RequestKind.RESET,
-                null,
-                0,
-                null,
-                Map.of(),
-                null,
-                null,
-                null,
-                1_000,
-                new Request.Source(0, 7));
+        Request reset = Request.builder("r", "alice")
+                .kind(RequestKind.RESET)
+                .cost(0)
+                .timestampMs(1_000)
+                .source(0, 7)
+                .build();
         StateKey freed = new StateKey(StateKey.NO_CLIENT, "p", List.of("client", "alice"));
         sums.add(
                 reset,
