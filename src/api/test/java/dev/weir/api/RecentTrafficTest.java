@@ -102,6 +102,13 @@ class RecentTrafficTest {
         service.attachEnforcer(enforcer.policies(), enforcer.queries());
         service.startLiveFeed(enforcer.live(), () -> silent);
         caller = Caller.of(service.port(), null);
+        // Otherwise, on a slow machine, the first requests are denied since the ledger has not answered yet.
+        await("a response of the ledger", PATIENCE, () -> caller.post(
+                        "/v1/peek", "{\"client\": \"early\", \"attributes\": {\"endpoint\": \"/two\"}}")
+                .json()
+                .at("/outcome")
+                .asText()
+                .equals("ALLOWED"));
         try (RequestSender sender = new RequestSender(config)) {
             for (int i = 0; i < EACH; i++) {
                 for (String client : CLIENTS) {
