@@ -33,7 +33,7 @@ class BenchTest {
         assertThat(result.exit()).as(result.err()).isZero();
         assertThat(result.out())
                 .containsPattern("1 key, 3 waiting +[1-9][0-9.,]* .*\\n")
-                .containsPattern("50 keys, 50 waiting +[1-9][0-9,]* .*\\n")
+                .containsPattern("50 keys, 50 waiting +[1-9][0-9.,]* .*\\n")
                 .containsPattern("50 keys, 50 waiting( +-?[0-9.,]+) +20\\.00( +[0-9.,]+){2}\\n")
                 .doesNotContain("150 waiting");
     }
