@@ -28,7 +28,7 @@ class GatewayJarTest {
                                     "org/apache/kafka/streams/",
                                     "org/rocksdb/",
                                     "librocksdb",
-                                    "kafka/",
+                                    "kafka/server/",
                                     "scala/",
                                     "org/apache/kafka/server/share/",
                                     "dev/weir/processor/",
