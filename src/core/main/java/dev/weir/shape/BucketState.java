@@ -2,6 +2,7 @@ package dev.weir.shape;
 
 import dev.weir.shape.backlog.BucketContents;
 import dev.weir.shape.rules.BucketId;
+import dev.weir.shape.timer.TimerKey;
 import dev.weir.shape.total.OutflowState;
 import java.util.List;
 

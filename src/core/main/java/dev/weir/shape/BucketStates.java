@@ -1,6 +1,7 @@
 package dev.weir.shape;
 
 import dev.weir.shape.rules.BucketId;
+import dev.weir.shape.timer.TimerKey;
 import java.util.HashMap;
 import java.util.LinkedHashSet;
 import java.util.List;

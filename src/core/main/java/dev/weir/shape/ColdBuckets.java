@@ -3,6 +3,7 @@ package dev.weir.shape;
 import dev.weir.decision.state.KeyValueTable;
 import dev.weir.shape.backlog.WorkBudget;
 import dev.weir.shape.rules.BucketId;
+import dev.weir.shape.timer.TimerKey;
 import dev.weir.shape.timer.TimingWheel;
 import java.util.ArrayList;
 import java.util.List;

@@ -5,6 +5,7 @@ import dev.weir.shape.backlog.QueueBacklog;
 import dev.weir.shape.backlog.WorkBudget;
 import dev.weir.shape.rules.BucketId;
 import dev.weir.shape.rules.QueueRules;
+import dev.weir.shape.timer.TimerKey;
 import dev.weir.shape.total.SlotGrant;
 import dev.weir.shape.total.SlotReport;
 import java.util.ArrayDeque;
@@ -47,7 +48,7 @@ import java.util.function.LongConsumer;
  * <p>The bucket of a queue without key is hot as long as the queue exists. A queue that was deleted, or has got another
  * key, drains and is removed with its last bucket. So the buckets of a queue always have the same key fields.
  */
-final class QueueBuckets {
+public final class QueueBuckets {
 
     private static final long NANOS_PER_MS = 1_000_000;
 

@@ -10,6 +10,7 @@ import dev.weir.shape.backlog.Slot.Waiting;
 import dev.weir.shape.backlog.WorkBudget;
 import dev.weir.shape.rules.BucketId;
 import dev.weir.shape.rules.QueueRules;
+import dev.weir.shape.timer.TimerKey;
 import java.util.List;
 import java.util.function.BiConsumer;
 import java.util.function.Consumer;

@@ -16,6 +16,7 @@ import dev.weir.shape.backlog.QueueStore;
 import dev.weir.shape.rules.BucketId;
 import dev.weir.shape.rules.QueueRules;
 import dev.weir.shape.rules.TierShare;
+import dev.weir.shape.timer.TimerKey;
 import dev.weir.testing.Effort;
 import java.util.ArrayList;
 import java.util.HashMap;

@@ -17,6 +17,7 @@ import dev.weir.shape.backlog.Slot.Waiting;
 import dev.weir.shape.rules.BucketId;
 import dev.weir.shape.rules.QueueRules;
 import dev.weir.shape.rules.TierShare;
+import dev.weir.shape.timer.TimerKey;
 import dev.weir.shape.total.OutflowState;
 import java.util.ArrayList;
 import java.util.Comparator;

@@ -20,6 +20,7 @@ import dev.weir.shape.backlog.Slot;
 import dev.weir.shape.rules.BucketId;
 import dev.weir.shape.rules.QueueDecisions;
 import dev.weir.shape.rules.QueueRules;
+import dev.weir.shape.timer.TimerKey;
 import java.util.ArrayList;
 import java.util.HashMap;
 import java.util.List;

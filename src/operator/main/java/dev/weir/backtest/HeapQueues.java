@@ -7,10 +7,10 @@ import dev.weir.decision.state.KeyValueTable;
 import dev.weir.shape.BucketState;
 import dev.weir.shape.QueueEffect;
 import dev.weir.shape.Shaper;
-import dev.weir.shape.TimerKey;
 import dev.weir.shape.backlog.QueueStore;
 import dev.weir.shape.backlog.Slot;
 import dev.weir.shape.rules.BucketId;
+import dev.weir.shape.timer.TimerKey;
 import java.util.function.BiConsumer;
 import java.util.function.Consumer;
 

@@ -1,7 +1,6 @@
 package dev.weir.storage.codec;
 
 import dev.weir.shape.BucketState;
-import dev.weir.shape.TimerKey;
 import dev.weir.shape.backlog.BucketContents;
 import dev.weir.shape.backlog.BucketContents.BoundsSummary;
 import dev.weir.shape.backlog.BucketContents.ExpiryTimerCount;
@@ -17,6 +16,7 @@ import dev.weir.shape.backlog.BucketContents.TierOrder;
 import dev.weir.shape.backlog.Slot.Waiting;
 import dev.weir.shape.rules.BucketId;
 import dev.weir.shape.rules.Flow;
+import dev.weir.shape.timer.TimerKey;
 import dev.weir.shape.total.OutflowState;
 import java.util.ArrayList;
 import java.util.List;

@@ -3,7 +3,6 @@ package dev.weir.storage.codec;
 import static org.assertj.core.api.Assertions.assertThat;
 
 import dev.weir.shape.BucketState;
-import dev.weir.shape.TimerKey;
 import dev.weir.shape.backlog.BucketContents;
 import dev.weir.shape.backlog.BucketContents.BoundsSummary;
 import dev.weir.shape.backlog.BucketContents.ExpiryTimerCount;
@@ -20,6 +19,7 @@ import dev.weir.shape.backlog.Slot.Waiting;
 import dev.weir.shape.rules.BucketId;
 import dev.weir.shape.rules.Flow;
 import dev.weir.shape.rules.Pacing;
+import dev.weir.shape.timer.TimerKey;
 import dev.weir.shape.total.OutflowState;
 import dev.weir.storage.QueueKeys;
 import java.util.Arrays;

@@ -1,6 +1,7 @@
-package dev.weir.shape;
+package dev.weir.shape.timer;
 
-import dev.weir.shape.timer.TimingWheel;
+import dev.weir.shape.QueueBuckets;
+import dev.weir.shape.QueueState;
 
 /**
  * The key of a timer of a cold bucket; see {@link TimingWheel}.
