@@ -70,7 +70,7 @@ class RecentTrafficTest {
     private static final String POLICIES = """
             policies:
               - {id: two, match: {endpoint: /two}, limits: [{algorithm: fixed-window, limit: 2, per: 30d}]}
-              - {id: all, layer: site, key: [endpoint], match: {endpoint: "/*"}, limits: [{algorithm: gcra, limit: 9999, per: 1s}]}
+              - {id: all, layer: site, key: [endpoint], match: {endpoint: "/*"}, max-wait: 1m, limits: [{algorithm: gcra, limit: 9999, per: 1s}]}
             """;
 
     @TempDir
