@@ -35,7 +35,7 @@ import org.apache.kafka.server.fault.LoggingFaultHandler;
 import org.apache.kafka.server.util.FileLock;
 import org.apache.logging.log4j.Level;
 import org.apache.logging.log4j.LogManager;
-import org.apache.logging.log4j.core.config.Configurator;
+import org.apache.logging.log4j.core.LoggerContext;
 
 /**
  * A Kafka broker with its controller in this process, for the demo, for {@code run --dev} and for tests. It listens on
@@ -217,8 +217,16 @@ public final class EmbeddedBroker implements AutoCloseable {
         List<EmbeddedBroker> left =
                 OPEN.stream().filter(broker -> broker.temporary).toList();
         if (!left.isEmpty()) {
-            Configurator.setAllLevels(LogManager.ROOT_LOGGER_NAME, Level.OFF);
+            silenceLogs();
             left.forEach(EmbeddedBroker::close);
+        }
+    }
+
+    /** Switches all loggers off, unless Log4j's own shutdown hook has already stopped them. */
+    private static void silenceLogs() {
+        if (LogManager.getContext(false) instanceof LoggerContext context) {
+            context.getConfiguration().getLoggers().values().forEach(logger -> logger.setLevel(Level.OFF));
+            context.updateLoggers();
         }
     }
 
