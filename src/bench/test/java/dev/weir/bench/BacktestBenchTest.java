@@ -13,7 +13,7 @@ class BacktestBenchTest {
     void backtests_are_measured_from_files_and_from_memory() {
         CapturedRun result = BenchShell.run("backtest", "--requests", "500", "--clients", "10", "--rounds", "2");
         assertThat(result.exit()).as(result.err()).isZero();
-        String figures = "( +[1-9][0-9.,]*){4}\n";
+        String figures = "( +(?=[0-9.,]*[1-9])[0-9.,]+){4}\n";
         assertThat(result.out())
                 .containsPattern("requests/s +min +max +per CPU second\n")
                 .containsPattern("  requests from a file" + figures)

@@ -21,9 +21,9 @@ class BenchTest {
         assertThat(result.exit()).as(result.err()).isZero();
         assertThat(result.err()).contains("20 queues: warm");
         assertThat(result.out())
-                .containsPattern("20 queues, releaseAt( +[0-9.,]+){3} +[1-9][0-9.,]*\\n")
-                .containsPattern("20 queues, read( +[0-9.,]+){3} +[1-9][0-9.,]*\\n")
-                .containsPattern("20 queues, returned( +[0-9.,]+){3} +[1-9][0-9.,]*\\n");
+                .containsPattern("20 queues, releaseAt( +[0-9.,]+){3} +(?=[0-9.,]*[1-9])[0-9.,]+\\n")
+                .containsPattern("20 queues, read( +[0-9.,]+){3} +(?=[0-9.,]*[1-9])[0-9.,]+\\n")
+                .containsPattern("20 queues, returned( +[0-9.,]+){3} +(?=[0-9.,]*[1-9])[0-9.,]+\\n");
     }
 
     @Test
@@ -32,8 +32,8 @@ class BenchTest {
                 BenchShell.run("keys", "--keys=1,50", "--waiting=1,3", "--most=100", "--hot-keys=20", "--turn=200ms");
         assertThat(result.exit()).as(result.err()).isZero();
         assertThat(result.out())
-                .containsPattern("1 key, 3 waiting +[1-9][0-9.,]* .*\\n")
-                .containsPattern("50 keys, 50 waiting +[1-9][0-9.,]* .*\\n")
+                .containsPattern("1 key, 3 waiting +(?=[0-9.,]*[1-9])[0-9.,]+ .*\\n")
+                .containsPattern("50 keys, 50 waiting +(?=[0-9.,]*[1-9])[0-9.,]+ .*\\n")
                 .containsPattern("50 keys, 50 waiting( +-?[0-9.,]+) +20\\.00( +[0-9.,]+){2}\\n")
                 .doesNotContain("150 waiting");
     }

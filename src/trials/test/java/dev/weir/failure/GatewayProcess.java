@@ -1,6 +1,7 @@
 package dev.weir.failure;
 
 import static dev.weir.testing.Await.await;
+import static dev.weir.testing.Await.awaitValue;
 
 import com.fasterxml.jackson.databind.JsonNode;
 import dev.weir.cli.Main;
@@ -94,9 +95,16 @@ final class GatewayProcess extends ChildProcess {
     }
 
     /** Returns the wall clock of the process, in seconds, as its responses show it. */
-    ZonedDateTime wallClock() throws IOException, InterruptedException {
-        HttpResponse<Void> response =
-                http.send(HttpRequest.newBuilder(uri("/health/live")).build(), HttpResponse.BodyHandlers.discarding());
+    ZonedDateTime wallClock() {
+        HttpRequest request = HttpRequest.newBuilder(uri("/health/live")).build();
+        // An idle connection can be closed while it is used again.
+        HttpResponse<Void> response = awaitValue("the clock of " + name(), PATIENCE, () -> {
+            try {
+                return http.send(request, HttpResponse.BodyHandlers.discarding());
+            } catch (IOException e) {
+                return null;
+            }
+        });
         return ZonedDateTime.parse(
                 response.headers().firstValue("Date").orElseThrow(), DateTimeFormatter.RFC_1123_DATE_TIME);
     }
