@@ -28,7 +28,7 @@ final class Browser implements AutoCloseable {
     static final String WHAT_IT_NEEDS =
             "the live page is not tested: install chromium and chromedriver (Debian: apt-get install chromium-driver)";
 
-    private static final Duration PATIENCE = Duration.ofSeconds(60);
+    private static final Duration PATIENCE = Duration.ofMinutes(3);
 
     private final ChromeDriver driver;
 
@@ -55,7 +55,9 @@ final class Browser implements AutoCloseable {
         ChromeDriverService service = new ChromeDriverService.Builder()
                 .usingDriverExecutable(chromedriver().orElseThrow())
                 .build();
-        return new Browser(new ChromeDriver(service, options));
+        ChromeDriver driver = new ChromeDriver(service, options);
+        driver.manage().timeouts().scriptTimeout(PATIENCE);
+        return new Browser(driver);
     }
 
     private static Optional<File> chromium() {
