@@ -58,6 +58,7 @@ class GatewayJarTest {
             assertThat(ready).matches("weir gateway is ready: gRPC on port \\d+, HTTP on http://127.0.0.1:\\d+");
             Caller caller = Caller.unchecked(Integer.parseInt(ready.substring(ready.lastIndexOf(':') + 1)));
             assertThat(caller.get("/v1/authorize").header("X-Weir-Fallback")).isNotEmpty();
+            assertThat(caller.get("/metrics").text()).contains("jvm_memory_used_bytes");
             gateway.destroy();
             assertThat(gateway.waitFor(PATIENCE_SECONDS, TimeUnit.SECONDS)).isTrue();
         } finally {

@@ -24,6 +24,7 @@ import dev.weir.storage.CacheBudget;
 import dev.weir.storage.HolderNames;
 import dev.weir.topics.RequestTopic;
 import dev.weir.topics.StatePartitions;
+import dev.weir.topology.RocksLibrary;
 import dev.weir.topology.StreamsSettings;
 import dev.weir.topology.WeirTopology;
 import dev.weir.watch.ClusterProblem;
@@ -198,6 +199,7 @@ public final class Enforcer implements AutoCloseable {
      * Creates an enforcer without starting it; see {@link #begin}. The topics must exist.
      *
      * @param reachableAt {@code host:port} at which other instances send queries to this one
+     * @throws dev.weir.topology.MissingLibraryException if RocksDB does not run on this platform
      * @throws BadStateDirectoryException if the state directory is not safe
      * @throws UnreachableException if a topic does not exist or no broker responds
      * @throws dev.weir.wire.RegistryException if a schema registry is configured and does not respond
@@ -208,6 +210,7 @@ public final class Enforcer implements AutoCloseable {
 
     /** @param wallMs the machine's wall clock in milliseconds */
     static Enforcer create(WeirConfig config, Optional<String> reachableAt, LongSupplier wallMs) {
+        RocksLibrary.load();
         return new Enforcer(config, reachableAt, wallMs);
     }
 

@@ -8,7 +8,6 @@ import org.rocksdb.BloomFilter;
 import org.rocksdb.Cache;
 import org.rocksdb.LRUCache;
 import org.rocksdb.Options;
-import org.rocksdb.RocksDB;
 import org.rocksdb.WriteBufferManager;
 
 /**
@@ -39,7 +38,7 @@ public final class RocksSettings implements RocksDBConfigSetter {
 
     private record Shared(Cache cache, WriteBufferManager buffers, BloomFilter filter) {
         static Shared of(long bytes) {
-            RocksDB.loadLibrary();
+            RocksLibrary.load();
             Cache cache = new LRUCache(bytes);
             return new Shared(cache, new WriteBufferManager(bytes / 2, cache), new BloomFilter(BLOOM_BITS_PER_KEY));
         }
