@@ -2,11 +2,11 @@ package dev.weir.bench;
 
 import dev.weir.config.WeirConfig;
 import dev.weir.event.Request;
+import dev.weir.fault.UnreadableException;
 import dev.weir.kafka.KafkaSettings;
 import dev.weir.kafka.Topics;
 import dev.weir.wire.DecisionCodec;
 import dev.weir.wire.RequestCodec;
-import dev.weir.wire.UnreadableException;
 import java.io.IOException;
 import java.time.Duration;
 import java.util.ArrayList;

@@ -1,10 +1,10 @@
 package dev.weir.processor;
 
 import dev.weir.definition.PolicyFold;
+import dev.weir.fault.UnreadableException;
 import dev.weir.metrics.EnforcerMetrics;
 import dev.weir.requests.DeadLetterForwarder;
 import dev.weir.wire.PolicyAvro;
-import dev.weir.wire.UnreadableException;
 import java.nio.charset.StandardCharsets;
 import java.util.Arrays;
 import org.apache.kafka.common.utils.Bytes;

@@ -2,7 +2,7 @@ package dev.weir.failure;
 
 import com.fasterxml.jackson.databind.JsonNode;
 import dev.weir.limit.AdmittedUse;
-import dev.weir.wire.Json;
+import dev.weir.wire.json.Json;
 import java.io.BufferedInputStream;
 import java.io.EOFException;
 import java.io.IOException;

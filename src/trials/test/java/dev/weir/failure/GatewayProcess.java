@@ -6,7 +6,7 @@ import com.fasterxml.jackson.databind.JsonNode;
 import dev.weir.cli.Main;
 import dev.weir.testing.ChildProcess;
 import dev.weir.testing.JavaProcess;
-import dev.weir.wire.Json;
+import dev.weir.wire.json.Json;
 import java.io.IOException;
 import java.net.ServerSocket;
 import java.net.URI;

@@ -1,13 +1,13 @@
 package dev.weir.failure;
 
 import dev.weir.config.WeirConfig;
+import dev.weir.fault.UnreadableException;
 import dev.weir.kafka.Topics;
 import dev.weir.lease.LeaseRequest;
 import dev.weir.lease.LeaseResponse;
 import dev.weir.wire.KeyCodec;
 import dev.weir.wire.LeaseRequestAvro;
 import dev.weir.wire.LeaseResponseAvro;
-import dev.weir.wire.UnreadableException;
 import java.time.Duration;
 import java.util.HashMap;
 import java.util.Map;

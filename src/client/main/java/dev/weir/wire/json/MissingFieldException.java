@@ -1,7 +1,7 @@
-package dev.weir.wire;
+package dev.weir.wire.json;
 
 /** Indicates that a request in JSON lacks a required field. */
-final class MissingFieldException extends IllegalArgumentException {
+public final class MissingFieldException extends IllegalArgumentException {
 
     private static final long serialVersionUID = 1L;
 
@@ -12,7 +12,12 @@ final class MissingFieldException extends IllegalArgumentException {
         this.field = field;
     }
 
-    String field() {
+    /**
+     * Returns the name of the field.
+     *
+     * @return the field that is missing
+     */
+    public String field() {
         return field;
     }
 }

@@ -1,4 +1,4 @@
-package dev.weir.wire;
+package dev.weir.wire.json;
 
 import com.fasterxml.jackson.core.JsonGenerator;
 import dev.weir.event.LeaseUsage;

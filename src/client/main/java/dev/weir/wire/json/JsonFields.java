@@ -1,10 +1,12 @@
-package dev.weir.wire;
+package dev.weir.wire.json;
 
+import com.fasterxml.jackson.core.JsonProcessingException;
 import com.fasterxml.jackson.databind.DeserializationFeature;
 import com.fasterxml.jackson.databind.JsonNode;
 import com.fasterxml.jackson.databind.ObjectReader;
 import dev.weir.event.Rejection;
 import dev.weir.fault.SafeText;
+import dev.weir.fault.UnreadableException;
 import java.io.IOException;
 import java.util.ArrayList;
 import java.util.LinkedHashMap;
@@ -12,7 +14,7 @@ import java.util.List;
 import java.util.Map;
 
 /** The fields of a record whose value is a JSON object. Fields of later versions are ignored. */
-final class JsonFields {
+public final class JsonFields {
 
     private static final ObjectReader READER =
             Json.MAPPER.reader().with(DeserializationFeature.USE_BIG_DECIMAL_FOR_FLOATS);
@@ -26,8 +28,13 @@ final class JsonFields {
         this.tree = tree;
     }
 
-    /** Returns whether the value of a record is JSON. */
-    static boolean areIn(byte[] value) {
+    /**
+     * Returns whether the value of a record is JSON.
+     *
+     * @param value the value of a record, or null
+     * @return whether it begins as a JSON object
+     */
+    public static boolean areIn(byte[] value) {
         return value != null && value.length > 0 && value[0] == '{';
     }
 
@@ -35,6 +42,8 @@ final class JsonFields {
     static JsonFields of(byte[] value) throws UnreadableException {
         try {
             return new JsonFields(READER.readTree(value));
+        } catch (JsonProcessingException e) {
+            throw new UnreadableException(Rejection.NOT_JSON, Json.message(e), e);
         } catch (IOException e) {
             throw new UnreadableException(Rejection.NOT_JSON, e);
         }

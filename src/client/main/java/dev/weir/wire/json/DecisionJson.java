@@ -1,4 +1,4 @@
-package dev.weir.wire;
+package dev.weir.wire.json;
 
 import com.fasterxml.jackson.core.JsonGenerator;
 import dev.weir.event.Decision;
@@ -7,8 +7,10 @@ import dev.weir.event.DecisionOrder;
 import dev.weir.event.EnforcedLimit;
 import dev.weir.event.LimitStatus;
 import dev.weir.event.Outcome;
+import dev.weir.event.PolicyVersion;
 import dev.weir.event.Reason;
 import dev.weir.event.Request;
+import dev.weir.fault.UnreadableException;
 import java.io.IOException;
 import java.io.StringWriter;
 import java.io.UncheckedIOException;
@@ -20,6 +22,8 @@ import java.util.List;
 public final class DecisionJson extends NdjsonWriter<Decision> {
 
     private static final Decision.Queueing NOT_SHAPED = new Decision.Queueing(null, null, null);
+
+    private static final LimitStatus NOT_LIMITED = new LimitStatus(null, null, null, null, null);
 
     /**
      * Creates a writer.
@@ -47,13 +51,24 @@ public final class DecisionJson extends NdjsonWriter<Decision> {
         return line.toString().stripTrailing();
     }
 
-    /** Returns the value of a record. */
-    static byte[] encode(Decision decision) {
+    /**
+     * Encodes a decision.
+     *
+     * @param decision the decision
+     * @return the value of a record
+     */
+    public static byte[] encode(Decision decision) {
         return encode(decision, DecisionJson::new);
     }
 
-    /** @throws UnreadableException if the value is not a decision, or its reason is of a later version */
-    static Decision decode(byte[] value) throws UnreadableException {
+    /**
+     * Decodes a decision.
+     *
+     * @param value the value of a record
+     * @return the decision
+     * @throws UnreadableException if the value is not a decision, or its reason is of a later version
+     */
+    public static Decision decode(byte[] value) throws UnreadableException {
         JsonFields json = JsonFields.of(value);
         return new Decision(
                 new Decision.Identity(
@@ -72,13 +87,10 @@ public final class DecisionJson extends NdjsonWriter<Decision> {
                 new Decision.Timing(
                         json.number("decidedAt"), json.numberOrNull("retryAfterMs"), json.numberOrNull("delayMs")),
                 new Decision.Explanation(
-                        PolicyVersionAvro.read(json.textOrNull("policyId"), json.numberOrNull("policyVersion")),
-                        DecisionCodec.limit(new LimitStatus(
-                                json.textOrNull("limitedBy"),
-                                json.numberOrNull("limit"),
-                                json.numberOrNull("windowMs"),
-                                json.numberOrNull("remaining"),
-                                json.numberOrNull("resetAfterMs"))),
+                        json.isNull("policyId")
+                                ? null
+                                : new PolicyVersion(json.text("policyId"), json.number("policyVersion")),
+                        limit(json),
                         limits(json)),
                 json.isNull("queue")
                         ? null
@@ -88,6 +100,17 @@ public final class DecisionJson extends NdjsonWriter<Decision> {
                                 json.numberOrNull("position"),
                                 json.numberOrNull("expectedWaitMs")),
                 new DecisionContext(order(json), json.numberOrNull("policiesChecksum")));
+    }
+
+    /** Returns null if nothing is limited. */
+    private static LimitStatus limit(JsonFields json) throws UnreadableException {
+        LimitStatus status = new LimitStatus(
+                json.textOrNull("limitedBy"),
+                json.numberOrNull("limit"),
+                json.numberOrNull("windowMs"),
+                json.numberOrNull("remaining"),
+                json.numberOrNull("resetAfterMs"));
+        return status.equals(NOT_LIMITED) ? null : status;
     }
 
     private static DecisionOrder order(JsonFields json) throws UnreadableException {

@@ -1,4 +1,4 @@
-package dev.weir.wire;
+package dev.weir.wire.json;
 
 import dev.weir.fault.UnreadableLineException;
 import java.io.Closeable;

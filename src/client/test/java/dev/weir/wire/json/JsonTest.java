@@ -1,4 +1,4 @@
-package dev.weir.wire;
+package dev.weir.wire.json;
 
 import static org.assertj.core.api.Assertions.assertThat;
 import static org.assertj.core.api.Assertions.assertThatThrownBy;

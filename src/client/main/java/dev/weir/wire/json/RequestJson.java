@@ -1,4 +1,4 @@
-package dev.weir.wire;
+package dev.weir.wire.json;
 
 import com.fasterxml.jackson.core.JsonFactory;
 import com.fasterxml.jackson.core.JsonParseException;

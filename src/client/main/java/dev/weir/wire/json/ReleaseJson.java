@@ -1,7 +1,8 @@
-package dev.weir.wire;
+package dev.weir.wire.json;
 
 import com.fasterxml.jackson.core.JsonGenerator;
 import dev.weir.event.Release;
+import dev.weir.fault.UnreadableException;
 import java.io.IOException;
 import java.io.Writer;
 import java.math.BigDecimal;
@@ -25,13 +26,24 @@ public final class ReleaseJson extends NdjsonWriter<Release> {
         super(out);
     }
 
-    /** Returns the value of a record. */
-    static byte[] encode(Release release) {
+    /**
+     * Encodes a release.
+     *
+     * @param release the release
+     * @return the value of a record
+     */
+    public static byte[] encode(Release release) {
         return encode(release, ReleaseJson::new);
     }
 
-    /** @throws UnreadableException if the value is not a release */
-    static Release decode(byte[] value) throws UnreadableException {
+    /**
+     * Decodes a release.
+     *
+     * @param value the value of a record
+     * @return the release
+     * @throws UnreadableException if the value is not a release
+     */
+    public static Release decode(byte[] value) throws UnreadableException {
         JsonFields json = JsonFields.of(value);
         return new Release(
                 json.text("requestId"),

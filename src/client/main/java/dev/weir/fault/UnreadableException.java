@@ -1,10 +1,6 @@
-package dev.weir.wire;
+package dev.weir.fault;
 
-import com.fasterxml.jackson.core.JsonProcessingException;
 import dev.weir.event.Rejection;
-import dev.weir.fault.Fault;
-import dev.weir.fault.FaultsException;
-import dev.weir.fault.SafeText;
 import java.util.stream.Collectors;
 
 /** Indicates that a record cannot be decoded. The message is a single line, whatever the record contains. */
@@ -22,7 +18,10 @@ public final class UnreadableException extends Exception {
      * @param cause what the decoder threw
      */
     public UnreadableException(Rejection rejection, Throwable cause) {
-        this(rejection, cause.getMessage() == null ? "the record does not match its schema" : message(cause), cause);
+        this(
+                rejection,
+                cause.getMessage() == null ? "the record does not match its schema" : cause.getMessage(),
+                cause);
     }
 
     /**
@@ -45,11 +44,14 @@ public final class UnreadableException extends Exception {
         this(rejection, message, null);
     }
 
-    private static String message(Throwable cause) {
-        return cause instanceof JsonProcessingException json ? Json.message(json) : cause.getMessage();
-    }
-
-    private UnreadableException(Rejection rejection, String message, Throwable cause) {
+    /**
+     * Creates an exception.
+     *
+     * @param rejection why the record is rejected
+     * @param message what is wrong with the record
+     * @param cause what the decoder threw, or null
+     */
+    public UnreadableException(Rejection rejection, String message, Throwable cause) {
         super(SafeText.of(message, Fault.MAX_MESSAGE), cause);
         this.rejection = rejection;
     }
