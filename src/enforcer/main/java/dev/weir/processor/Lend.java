@@ -5,6 +5,7 @@ import dev.weir.event.StateKey;
 import dev.weir.fault.UnreadableException;
 import dev.weir.lease.LeaseResponse;
 import dev.weir.metrics.EnforcerMetrics;
+import dev.weir.processor.policy.PolicyRegistry;
 import dev.weir.requests.DeadLetterForwarder;
 import dev.weir.storage.LeaseKeys;
 import dev.weir.wire.LeaseRequestAvro;

@@ -3,6 +3,7 @@ package dev.weir.processor;
 import dev.weir.config.WeirConfig;
 import dev.weir.fault.UnreadableException;
 import dev.weir.metrics.EnforcerMetrics;
+import dev.weir.processor.policy.PolicyRegistry;
 import dev.weir.requests.DeadLetterForwarder;
 import dev.weir.shape.QueueMessage;
 import dev.weir.shape.Shaper;

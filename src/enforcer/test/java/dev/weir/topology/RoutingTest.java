@@ -16,7 +16,7 @@ import dev.weir.fault.FaultsException;
 import dev.weir.fault.UnreadableException;
 import dev.weir.kafka.Topics;
 import dev.weir.metrics.EnforcerMetrics;
-import dev.weir.processor.PolicyRegistry;
+import dev.weir.processor.policy.PolicyRegistry;
 import dev.weir.wire.AdmissionAvro;
 import dev.weir.wire.DecisionCodec;
 import dev.weir.wire.PolicyAvro;

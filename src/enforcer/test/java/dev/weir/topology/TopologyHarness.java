@@ -9,7 +9,7 @@ import dev.weir.fault.UnreadableException;
 import dev.weir.kafka.Topics;
 import dev.weir.metrics.EnforcerMetrics;
 import dev.weir.policy.RequestRules;
-import dev.weir.processor.PolicyRegistry;
+import dev.weir.processor.policy.PolicyRegistry;
 import dev.weir.storage.WriteBackStore;
 import dev.weir.wire.DecisionCodec;
 import dev.weir.wire.PolicyAvro;

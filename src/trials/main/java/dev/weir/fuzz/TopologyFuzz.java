@@ -8,7 +8,7 @@ import dev.weir.event.Release;
 import dev.weir.event.Request;
 import dev.weir.fault.UnreadableException;
 import dev.weir.policy.RequestRules;
-import dev.weir.processor.UpdatePolicies;
+import dev.weir.processor.policy.UpdatePolicies;
 import dev.weir.testing.CapturedLog;
 import dev.weir.wire.DecisionCodec;
 import dev.weir.wire.PolicyAvro;

@@ -1,4 +1,4 @@
-package dev.weir.processor;
+package dev.weir.processor.policy;
 
 import dev.weir.definition.PolicyFold;
 import dev.weir.fault.SafeText;
@@ -13,7 +13,7 @@ import org.slf4j.LoggerFactory;
 /**
  * Applies the records of the policies topic to the {@link PolicyRegistry}. If a record is bad, the last good one of its
  * key stays in force. At start, all records of the topic are applied. Runs on the global thread of Kafka Streams;
- * {@link Decide} reads the registry for each request.
+ * {@code Decide} reads the registry for each request.
  */
 public final class UpdatePolicies implements Processor<String, byte[], Void, Void> {
 

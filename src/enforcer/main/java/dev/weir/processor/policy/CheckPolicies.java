@@ -1,4 +1,4 @@
-package dev.weir.processor;
+package dev.weir.processor.policy;
 
 import dev.weir.definition.PolicyFold;
 import dev.weir.fault.UnreadableException;

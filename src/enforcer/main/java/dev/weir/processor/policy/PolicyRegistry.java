@@ -1,4 +1,4 @@
-package dev.weir.processor;
+package dev.weir.processor.policy;
 
 import dev.weir.definition.DecodedPolicyRecord;
 import dev.weir.definition.PolicyFile;
@@ -115,7 +115,7 @@ public final class PolicyRegistry {
     }
 
     /** Puts a queue in force. */
-    void put(QueueRules queue) {
+    public void put(QueueRules queue) {
         inForce = inForce.withQueue(queue.id(), queue);
     }
 }
