@@ -6,6 +6,8 @@ import dev.weir.definition.PolicyFile;
 import dev.weir.dev.EmbeddedBroker;
 import dev.weir.event.Decision;
 import dev.weir.event.Request;
+import dev.weir.failure.load.HostileCallers;
+import dev.weir.failure.process.InstanceProcess;
 import dev.weir.fault.UnreadableException;
 import dev.weir.kafka.KafkaSettings;
 import dev.weir.kafka.Topics;

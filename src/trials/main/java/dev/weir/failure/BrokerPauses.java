@@ -6,6 +6,8 @@ import dev.weir.cli.option.DurationConverter;
 import dev.weir.config.WeirConfig;
 import dev.weir.definition.PolicyFile;
 import dev.weir.event.Request;
+import dev.weir.failure.check.TopicRecords;
+import dev.weir.failure.process.InstanceProcess;
 import dev.weir.fault.UnreadableException;
 import dev.weir.kafka.Topics;
 import dev.weir.rules.PolicyTopic;
