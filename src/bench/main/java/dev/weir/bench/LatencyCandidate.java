@@ -1,5 +1,11 @@
 package dev.weir.bench;
 
+import dev.weir.bench.candidate.BenchCluster;
+import dev.weir.bench.candidate.Candidate;
+import dev.weir.bench.candidate.CandidateProcess;
+import dev.weir.bench.measure.BackgroundThread;
+import dev.weir.bench.measure.LatencyReader;
+import dev.weir.bench.measure.SteadyRate;
 import dev.weir.config.WeirConfig;
 import dev.weir.event.Request;
 import dev.weir.fault.UnreadableException;

@@ -1,4 +1,4 @@
-package dev.weir.bench;
+package dev.weir.bench.jmh;
 
 import com.google.common.util.concurrent.RateLimiter;
 import dev.weir.limit.HeapSegments;

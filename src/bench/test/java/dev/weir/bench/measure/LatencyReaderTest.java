@@ -1,4 +1,4 @@
-package dev.weir.bench;
+package dev.weir.bench.measure;
 
 import static org.assertj.core.api.Assertions.assertThat;
 

@@ -1,4 +1,4 @@
-package dev.weir.bench;
+package dev.weir.bench.measure;
 
 import java.time.Duration;
 import java.util.List;
@@ -14,7 +14,7 @@ import org.apache.kafka.common.TopicPartition;
 import org.apache.kafka.common.serialization.ByteArrayDeserializer;
 
 /** A consumer of one isolation level that records the time from when a request was due until its result was read. */
-final class LatencyReader implements AutoCloseable {
+public final class LatencyReader implements AutoCloseable {
 
     private static final Duration PATIENCE = Duration.ofSeconds(60);
 
@@ -29,7 +29,7 @@ final class LatencyReader implements AutoCloseable {
      *
      * @param dueNanos returns when the request of a result was due, by {@link System#nanoTime}
      */
-    LatencyReader(Properties kafka, IsolationLevel level, String topic, ToLongFunction<byte[]> dueNanos) {
+    public LatencyReader(Properties kafka, IsolationLevel level, String topic, ToLongFunction<byte[]> dueNanos) {
         this.topic = topic;
         this.dueNanos = dueNanos;
         Properties settings = new Properties();
@@ -48,7 +48,7 @@ final class LatencyReader implements AutoCloseable {
      * Reads the results of {@code count} requests that were due at {@code fromNanos} or later. Returns the latencies in
      * nanoseconds. Results of earlier requests do not count.
      */
-    Histogram read(long fromNanos, long count) {
+    public Histogram read(long fromNanos, long count) {
         Histogram histogram = new Histogram(DIGITS);
         long lastNanos = System.nanoTime();
         while (histogram.getTotalCount() < count) {

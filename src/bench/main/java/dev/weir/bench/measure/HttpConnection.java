@@ -1,4 +1,4 @@
-package dev.weir.bench;
+package dev.weir.bench.measure;
 
 import java.io.BufferedInputStream;
 import java.io.EOFException;
@@ -30,7 +30,7 @@ public final class HttpConnection implements AutoCloseable {
      * @return the body of the response
      * @throws IOException if the status is not 200
      */
-    String post(String path, String json) throws IOException {
+    public String post(String path, String json) throws IOException {
         byte[] body = json.getBytes(StandardCharsets.UTF_8);
         String head =
                 "POST " + path + " HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\nContent-Length: "

@@ -1,4 +1,4 @@
-package dev.weir.bench;
+package dev.weir.bench.candidate;
 
 import dev.weir.config.WeirConfig;
 import dev.weir.decision.state.IdempotencyCache;
@@ -16,7 +16,7 @@ import org.apache.kafka.common.utils.Utils;
 /**
  * Queues in RocksDB with the settings of {@code weir run}, but without changelogs. They can be closed and opened again.
  */
-final class RocksQueues implements AutoCloseable {
+public final class RocksQueues implements AutoCloseable {
 
     private static final Map<String, Object> SETTINGS = Map.of(
             RocksSettings.MEMORY_BYTES,
@@ -27,12 +27,12 @@ final class RocksQueues implements AutoCloseable {
     private final Path directory;
     private List<RocksStore> stores = List.of();
 
-    RocksQueues() throws IOException {
+    public RocksQueues() throws IOException {
         directory = Files.createTempDirectory("weir-bench-");
     }
 
     /** Opens the stores. */
-    StoredQueues open() {
+    public StoredQueues open() {
         stores = Stream.of("states", "slots", "tickets", "expiry-timers", "timers")
                 .map(name -> new RocksStore(name, directory, SETTINGS))
                 .toList();
@@ -42,13 +42,13 @@ final class RocksQueues implements AutoCloseable {
     }
 
     /** Flushes the stores to disk and closes them. */
-    void flushAndClose() {
+    public void flushAndClose() {
         stores.forEach(RocksStore::flushToDisk);
         stores.forEach(RocksStore::close);
         stores = List.of();
     }
 
-    long bytesOnDisk() throws IOException {
+    public long bytesOnDisk() throws IOException {
         try (Stream<Path> files = Files.walk(directory)) {
             return files.filter(Files::isRegularFile)
                     .mapToLong(RocksQueues::size)

@@ -1,4 +1,4 @@
-package dev.weir.bench;
+package dev.weir.bench.jmh;
 
 import java.io.File;
 import java.net.URISyntaxException;
@@ -25,7 +25,7 @@ import org.openjdk.jmh.runner.options.VerboseMode;
  * Runs JMH benchmarks in separate JVMs. Each round measures all benchmarks in new JVMs, so that other load on the
  * machine affects all of them.
  */
-final class JmhRunner {
+public final class JmhRunner {
 
     private static final int ITERATIONS = 5;
 
@@ -38,7 +38,7 @@ final class JmhRunner {
      * @param progress receives the name of each benchmark in each round
      * @throws IllegalStateException if a benchmark fails
      */
-    static Map<BenchmarkParams, List<BenchmarkResult>> run(
+    public static Map<BenchmarkParams, List<BenchmarkResult>> run(
             ChainedOptionsBuilder benchmarks, PeerBench.IterationPlan effort, Consumer<String> progress) {
         TimeValue time = TimeValue.milliseconds(effort.iterationMs());
         Options options = benchmarks

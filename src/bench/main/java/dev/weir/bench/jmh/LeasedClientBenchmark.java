@@ -1,6 +1,7 @@
-package dev.weir.bench;
+package dev.weir.bench.jmh;
 
 import com.sun.management.ThreadMXBean;
+import dev.weir.bench.candidate.BenchCluster;
 import dev.weir.client.WeirClient;
 import dev.weir.event.Decision;
 import dev.weir.event.Request;

@@ -1,14 +1,14 @@
-package dev.weir.bench;
+package dev.weir.bench.measure;
 
 import java.util.concurrent.CompletableFuture;
 import java.util.function.Supplier;
 
 /** Runs tasks that wait most of the time, each on a new daemon thread. */
-final class BackgroundThread {
+public final class BackgroundThread {
 
     private BackgroundThread() {}
 
-    static <T> CompletableFuture<T> run(Supplier<T> task) {
+    public static <T> CompletableFuture<T> run(Supplier<T> task) {
         return CompletableFuture.supplyAsync(task, BackgroundThread::start);
     }
 

@@ -1,11 +1,11 @@
-package dev.weir.bench;
+package dev.weir.bench.candidate;
 
 import java.util.function.LongFunction;
 import java.util.stream.Collectors;
 import java.util.stream.LongStream;
 
 /** Equal queues, with definitions that stop them, release as fast as possible, or release at steady rates. */
-record BenchQueues(int count) {
+public record BenchQueues(int count) {
 
     private static final String ID = "q";
     private static final long NANOS_PER_MS = 1_000_000;
@@ -16,17 +16,17 @@ record BenchQueues(int count) {
     }
 
     /** Returns definitions with a rate of one release in 30 days. */
-    String stoppedRules() {
+    public String stoppedRules() {
         return rules(number -> "limit: 1, per: 30d");
     }
 
     /** Returns definitions with a rate of ten million releases a second for each queue. */
-    String unboundedRules() {
+    public String unboundedRules() {
         return rules(number -> "limit: 10000000, per: 1s, burst: 1000");
     }
 
     /** Returns definitions with different intervals, so that the queues do not release at the same times. */
-    String steadyRules() {
+    public String steadyRules() {
         return rules(number -> "limit: 1, per: %dms".formatted(intervalMs(number)));
     }
 
@@ -38,7 +38,7 @@ record BenchQueues(int count) {
     }
 
     /** Returns the interval between the releases of a queue with {@link #steadyRules}. */
-    long intervalNanos(String queue) {
+    public long intervalNanos(String queue) {
         return intervalMs(Long.parseLong(queue.substring(ID.length()))) * NANOS_PER_MS;
     }
 
@@ -48,12 +48,12 @@ record BenchQueues(int count) {
     }
 
     /** Returns the shortest interval. All queues together release one to two thousand requests a second. */
-    long shortestMs() {
+    public long shortestMs() {
         return Math.max(1, count / 2);
     }
 
     /** Returns an upper bound of the intervals. */
-    long longestMs() {
+    public long longestMs() {
         return 2 * shortestMs();
     }
 }

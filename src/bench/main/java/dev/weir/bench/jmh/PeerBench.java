@@ -1,5 +1,6 @@
-package dev.weir.bench;
+package dev.weir.bench.jmh;
 
+import dev.weir.bench.measure.ResultTable;
 import java.util.Collection;
 import java.util.List;
 import java.util.function.Consumer;

@@ -1,4 +1,4 @@
-package dev.weir.bench;
+package dev.weir.bench.jmh;
 
 import dev.weir.backtest.HeapStates;
 import dev.weir.config.WeirConfig;

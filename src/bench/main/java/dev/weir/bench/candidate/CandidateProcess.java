@@ -1,4 +1,4 @@
-package dev.weir.bench;
+package dev.weir.bench.candidate;
 
 import dev.weir.config.ConfigFile;
 import dev.weir.config.WeirConfig;
@@ -34,7 +34,7 @@ import org.apache.kafka.streams.errors.StreamsUncaughtExceptionHandler.StreamThr
  * The main class of the process of a {@link Candidate}. It reads commands from standard input, one per line, and writes
  * one line in response to each.
  */
-final class CandidateProcess {
+public final class CandidateProcess {
 
     private static final Duration PATIENCE = Duration.ofMinutes(1);
 
@@ -196,7 +196,7 @@ final class CandidateProcess {
     }
 
     /** Returns the name of the topic to which {@link Candidate.CandidateKind#PASS} forwards requests. */
-    static String passThroughTopic(WeirConfig config) {
+    public static String passThroughTopic(WeirConfig config) {
         return config.topics().prefix() + "passed";
     }
 

@@ -1,5 +1,6 @@
-package dev.weir.bench;
+package dev.weir.bench.jmh;
 
+import dev.weir.bench.candidate.RocksQueues;
 import dev.weir.event.Admission;
 import dev.weir.event.PolicyVersion;
 import dev.weir.event.Request;

@@ -1,4 +1,4 @@
-package dev.weir.bench;
+package dev.weir.bench.candidate;
 
 import dev.weir.topology.RocksSettings;
 import java.nio.file.Path;

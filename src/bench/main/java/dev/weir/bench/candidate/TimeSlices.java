@@ -1,5 +1,8 @@
-package dev.weir.bench;
+package dev.weir.bench.candidate;
 
+import dev.weir.bench.measure.CandidateSeries;
+import dev.weir.bench.measure.Rounds;
+import dev.weir.bench.measure.RunPlan;
 import java.io.IOException;
 import java.util.List;
 import java.util.function.Consumer;
@@ -46,7 +49,7 @@ public final class TimeSlices {
     }
 
     /** Measures each candidate in each round. */
-    List<CandidateSeries> measure(List<Candidate> lanes, RequestSupply supply) throws Exception {
+    public List<CandidateSeries> measure(List<Candidate> lanes, RequestSupply supply) throws Exception {
         return Rounds.run(lanes.stream().map(lane -> participant(lane, supply)).toList(), effort.rounds(), progress);
     }
 

@@ -1,4 +1,4 @@
-package dev.weir.bench;
+package dev.weir.bench.candidate;
 
 import static org.assertj.core.api.Assertions.assertThat;
 

@@ -1,4 +1,4 @@
-package dev.weir.bench;
+package dev.weir.bench.measure;
 
 import java.util.ArrayList;
 import java.util.Arrays;
@@ -40,7 +40,7 @@ public record ResultTable(String measure, String title, List<String> columns, Li
     }
 
     /** Returns a table of candidates that were measured in the same rounds. */
-    static ResultTable of(
+    public static ResultTable of(
             String measure, String title, String unit, List<CandidateSeries> candidates, List<String> notes) {
         List<Row> rows = new ArrayList<>();
         for (CandidateSeries candidate : candidates) {

@@ -1,4 +1,4 @@
-package dev.weir.bench;
+package dev.weir.bench.jmh;
 
 import dev.weir.limit.FixedWindow;
 import dev.weir.limit.Gcra;
@@ -11,11 +11,11 @@ import dev.weir.limit.SlidingWindowLog;
 import dev.weir.limit.TokenBucket;
 
 /** Creates limits by algorithm, with a burst of one full limit. */
-final class LimitTerms {
+public final class LimitTerms {
 
     private LimitTerms() {}
 
-    static Limit<?> of(String algorithm, long tokens, long perMs) {
+    public static Limit<?> of(String algorithm, long tokens, long perMs) {
         return switch (algorithm) {
             case "fixed-window" -> new FixedWindow(tokens, perMs, false);
             case "sliding-window-log" -> new SlidingWindowLog(tokens, perMs, false);

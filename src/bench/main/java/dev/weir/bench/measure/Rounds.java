@@ -1,4 +1,4 @@
-package dev.weir.bench;
+package dev.weir.bench.measure;
 
 import java.util.ArrayList;
 import java.util.List;

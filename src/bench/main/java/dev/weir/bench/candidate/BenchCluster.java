@@ -1,5 +1,6 @@
-package dev.weir.bench;
+package dev.weir.bench.candidate;
 
+import dev.weir.bench.measure.SteadyRate;
 import dev.weir.client.release.ReleaseConsumer;
 import dev.weir.config.WeirConfig;
 import dev.weir.definition.PolicyFile;
@@ -104,16 +105,16 @@ public final class BenchCluster implements AutoCloseable {
         return config.withKafka("bootstrap.servers", bootstrapServers);
     }
 
-    Admin admin() {
+    public Admin admin() {
         return admin;
     }
 
-    static String client(long number) {
+    public static String client(long number) {
         return "client-" + number;
     }
 
     /** Returns the number in the id of a request. */
-    static long requestNumber(String requestId) {
+    public static long requestNumber(String requestId) {
         return Long.parseLong(requestId.substring(REQUEST.length()));
     }
 
@@ -128,7 +129,7 @@ public final class BenchCluster implements AutoCloseable {
     }
 
     /** Returns a workload whose requests, decisions and releases have a format. */
-    Workload workload(String policies, OutputFormat format, Map<String, String> kafka)
+    public Workload workload(String policies, OutputFormat format, Map<String, String> kafka)
             throws IOException, FaultsException {
         return workload(policies, config("load-" + ++workloads, PARTITIONS, format, kafka));
     }
@@ -168,7 +169,7 @@ public final class BenchCluster implements AutoCloseable {
         }
 
         /** Returns the number of requests that have been sent. */
-        long sent() {
+        public long sent() {
             return sent;
         }
 
@@ -202,7 +203,7 @@ public final class BenchCluster implements AutoCloseable {
         }
 
         /** Applies policies and queues. Returns how many of them changed. */
-        long apply(String policies) throws FaultsException {
+        public long apply(String policies) throws FaultsException {
             PolicyFile.Contents contents = PolicyFile.read("policies", policies);
             return new PolicyTopic(config)
                     .apply(contents, PolicyTopic.Options.DEFAULTS, System.currentTimeMillis()).stream()
@@ -210,12 +211,12 @@ public final class BenchCluster implements AutoCloseable {
                             .count();
         }
 
-        int requestBytes(long number) {
+        public int requestBytes(long number) {
             return encode(request(number, "client-1000")).length;
         }
 
         /** Returns the size of the first decision in bytes. */
-        int decisionBytes() throws ExecutionException, InterruptedException {
+        public int decisionBytes() throws ExecutionException, InterruptedException {
             try (KafkaConsumer<byte[], byte[]> consumer = new KafkaConsumer<>(
                     KafkaSettings.consumer(config), new ByteArrayDeserializer(), new ByteArrayDeserializer())) {
                 TopicPartition partition = new TopicPartition(topics.decisions(), 0);
@@ -246,7 +247,7 @@ public final class BenchCluster implements AutoCloseable {
         }
 
         /** Sends requests at a steady rate. The number of each is the time at which it was due. */
-        void send(SteadyRate rate, long fromNanos, long count, LongUnaryOperator clients) {
+        public void send(SteadyRate rate, long fromNanos, long count, LongUnaryOperator clients) {
             Properties settings = KafkaSettings.producer(config);
             settings.put(ProducerConfig.LINGER_MS_CONFIG, 1);
             try (KafkaProducer<byte[], byte[]> producer = producer(settings)) {
@@ -255,7 +256,7 @@ public final class BenchCluster implements AutoCloseable {
         }
 
         /** Sends admissions to queues as fast as possible, of ten clients in each queue. */
-        void admit(long count, BenchQueues queues) {
+        public void admit(long count, BenchQueues queues) {
             try (KafkaProducer<byte[], byte[]> producer = producer(bulkSettings())) {
                 for (long end = sent + count; sent < end; sent++) {
                     Request request = request(sent, "client-" + sent / queues.count() % QUEUED_CLIENTS);
@@ -324,7 +325,7 @@ public final class BenchCluster implements AutoCloseable {
         }
 
         /** Returns a consumer of new releases. It joins its group on the first call of {@code next}. */
-        ReleaseConsumer workers() throws ExecutionException, InterruptedException {
+        public ReleaseConsumer workers() throws ExecutionException, InterruptedException {
             Map<TopicPartition, OffsetSpec> ends = new HashMap<>();
             for (int partition = 0; partition < config.topics().partitions(); partition++) {
                 ends.put(new TopicPartition(topics.releases(), partition), OffsetSpec.latest());
@@ -349,7 +350,7 @@ public final class BenchCluster implements AutoCloseable {
     }
 
     /** Creates the topic to which {@link Candidate.CandidateKind#PASS} forwards requests. */
-    void createPassThroughTopic(WeirConfig config) throws ExecutionException, InterruptedException {
+    public void createPassThroughTopic(WeirConfig config) throws ExecutionException, InterruptedException {
         admin.createTopics(List.of(new NewTopic(
                         CandidateProcess.passThroughTopic(config),
                         config.topics().partitions(),

@@ -1,4 +1,4 @@
-package dev.weir.bench;
+package dev.weir.bench.measure;
 
 import java.util.List;
 import java.util.function.ToLongFunction;
@@ -9,18 +9,18 @@ import org.HdrHistogram.Histogram;
  *
  * @param rounds the latencies of each round, in nanoseconds
  */
-record Latencies(String name, List<Histogram> rounds) {
+public record Latencies(String name, List<Histogram> rounds) {
 
-    static final List<String> COLUMNS = List.of("p50 ms", "p99 ms", "p99.9 ms", "max ms", "p99 ratio");
+    public static final List<String> COLUMNS = List.of("p50 ms", "p99 ms", "p99.9 ms", "max ms", "p99 ratio");
 
     private static final double NANOS_PER_MS = 1e6;
 
-    Latencies {
+    public Latencies {
         rounds = List.copyOf(rounds);
     }
 
     /** Returns the median percentiles of the rounds, the maximum of all rounds, and the median ratio of the p99. */
-    ResultTable.Row row(Latencies against) {
+    public ResultTable.Row row(Latencies against) {
         return ResultTable.Row.of(
                 name,
                 percentile(50).median(),

@@ -1,4 +1,4 @@
-package dev.weir.bench;
+package dev.weir.bench.candidate;
 
 import dev.weir.config.WeirConfig;
 import dev.weir.testing.JavaProcess;
@@ -33,17 +33,17 @@ public final class Candidate implements AutoCloseable {
      *
      * @param nanos the time of the count, by {@link System#nanoTime} of the process
      */
-    record RecordCount(long nanos, long records) {
+    public record RecordCount(long nanos, long records) {
         double perSecondSince(RecordCount before) {
             return (records - before.records) * 1e9 / (nanos - before.nanos);
         }
     }
 
     /** How many requests have waited for a lease, and how many lease messages there were. */
-    record LeaseCounts(long waited, long messages) {}
+    public record LeaseCounts(long waited, long messages) {}
 
     /** The memory of a candidate in bytes: on the heap, and in RocksDB's block cache. */
-    record MemoryUse(long heapBytes, long rocksBytes) {}
+    public record MemoryUse(long heapBytes, long rocksBytes) {}
 
     private final String name;
     private final Process process;
@@ -69,49 +69,49 @@ public final class Candidate implements AutoCloseable {
         Files.delete(file);
     }
 
-    String name() {
+    public String name() {
         return name;
     }
 
-    void resume() throws IOException {
+    public void resume() throws IOException {
         send("resume");
     }
 
-    void pause() throws IOException {
+    public void pause() throws IOException {
         send("pause");
     }
 
-    RecordCount count() throws IOException {
+    public RecordCount count() throws IOException {
         Scanner words = new Scanner(send("count"));
         return new RecordCount(words.nextLong(), words.nextLong());
     }
 
-    LeaseCounts leaseCounts() throws IOException {
+    public LeaseCounts leaseCounts() throws IOException {
         Scanner words = new Scanner(send("lent"));
         return new LeaseCounts(words.nextLong(), words.nextLong());
     }
 
     /** Returns how many requests have been queued. */
-    long admitted() throws IOException {
+    public long admitted() throws IOException {
         return Long.parseLong(send("admitted"));
     }
 
     /** Returns how many changes of policies and queues have been applied. */
-    long ruleChanges() throws IOException {
+    public long ruleChanges() throws IOException {
         return Long.parseLong(send("rules"));
     }
 
     /** Returns the resident memory of the process in bytes. */
-    long residentBytes() throws IOException {
+    public long residentBytes() throws IOException {
         return Long.parseLong(send("resident"));
     }
 
     /** Leaves the consumer group, so that others take over at once. The candidate processes nothing afterwards. */
-    void leaveGroup() throws IOException {
+    public void leaveGroup() throws IOException {
         send("leave");
     }
 
-    MemoryUse memoryUse() throws IOException {
+    public MemoryUse memoryUse() throws IOException {
         Scanner words = new Scanner(send("stores"));
         return new MemoryUse(words.nextLong(), words.nextLong());
     }
