@@ -124,7 +124,8 @@ class LayeringTest {
                     "dev.weir.limit",
                     "dev.weir.policy",
                     "dev.weir.shape",
-                    "dev.weir.wire");
+                    "dev.weir.wire",
+                    "dev.weir.wire.json");
 
     @ArchTest
     static final ArchRule only_the_client_uses_what_is_not_its_api = noClasses()

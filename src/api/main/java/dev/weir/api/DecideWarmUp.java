@@ -3,13 +3,13 @@ package dev.weir.api;
 import dev.weir.config.WeirConfig;
 import dev.weir.event.Decision;
 import dev.weir.event.Request;
+import dev.weir.fault.UnreadableException;
 import dev.weir.query.InstanceQueries;
 import dev.weir.query.InstanceQueries.Result;
 import dev.weir.wire.DecisionCodec;
-import dev.weir.wire.DecisionJson;
 import dev.weir.wire.RequestCodec;
-import dev.weir.wire.RequestJson;
-import dev.weir.wire.UnreadableException;
+import dev.weir.wire.json.DecisionJson;
+import dev.weir.wire.json.RequestJson;
 import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
 

@@ -5,7 +5,7 @@ import com.fasterxml.jackson.databind.node.ArrayNode;
 import com.fasterxml.jackson.databind.node.ObjectNode;
 import dev.weir.config.WeirConfig;
 import dev.weir.server.http.QueryParameters;
-import dev.weir.wire.Json;
+import dev.weir.wire.json.Json;
 import io.javalin.http.Context;
 import java.net.Inet6Address;
 import java.net.InetAddress;

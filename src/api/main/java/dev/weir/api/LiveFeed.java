@@ -11,7 +11,7 @@ import dev.weir.live.LimitedReport;
 import dev.weir.live.Sampler;
 import dev.weir.server.http.ProblemDetails;
 import dev.weir.server.http.QueryParameters;
-import dev.weir.wire.Json;
+import dev.weir.wire.json.Json;
 import io.javalin.http.Context;
 import io.javalin.http.HandlerType;
 import java.io.IOException;

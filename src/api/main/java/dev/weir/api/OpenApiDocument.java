@@ -8,7 +8,7 @@ import com.fasterxml.jackson.databind.node.TextNode;
 import com.fasterxml.jackson.dataformat.yaml.YAMLGenerator;
 import dev.weir.server.http.BodyFormat;
 import dev.weir.server.http.YamlMapper;
-import dev.weir.wire.Json;
+import dev.weir.wire.json.Json;
 import io.javalin.http.Context;
 import java.io.IOException;
 import java.io.InputStream;

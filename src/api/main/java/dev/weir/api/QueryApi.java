@@ -24,7 +24,7 @@ import dev.weir.server.http.VersionPrecondition;
 import dev.weir.shape.QueueView;
 import dev.weir.wire.PolicyAvro;
 import dev.weir.wire.PolicyAvro.Applied;
-import dev.weir.wire.RequestJson;
+import dev.weir.wire.json.RequestJson;
 import io.javalin.http.Context;
 import java.util.List;
 import java.util.Map;

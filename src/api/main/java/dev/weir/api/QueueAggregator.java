@@ -10,7 +10,7 @@ import dev.weir.server.http.ProblemDetails;
 import dev.weir.shape.QueueView;
 import dev.weir.shape.rules.QueueRules;
 import dev.weir.shape.rules.TierShare;
-import dev.weir.wire.Json;
+import dev.weir.wire.json.Json;
 import java.math.BigDecimal;
 import java.net.URLEncoder;
 import java.nio.charset.StandardCharsets;

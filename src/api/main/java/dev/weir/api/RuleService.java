@@ -13,7 +13,7 @@ import dev.weir.fault.FaultsException;
 import dev.weir.policy.Policy;
 import dev.weir.policy.PolicyTable;
 import dev.weir.policy.ThrottleConflict;
-import dev.weir.processor.PolicyRegistry;
+import dev.weir.processor.policy.PolicyRegistry;
 import dev.weir.query.DecisionFilter;
 import dev.weir.query.MissingKeyFields;
 import dev.weir.query.RecentClientRequests;

@@ -8,7 +8,7 @@ import dev.weir.query.InstanceQueries.LedgerQuestion;
 import dev.weir.query.InstanceQueries.Result;
 import dev.weir.server.http.ProblemDetails;
 import dev.weir.server.http.QueryParameters;
-import dev.weir.wire.Json;
+import dev.weir.wire.json.Json;
 import java.net.URLEncoder;
 import java.nio.charset.StandardCharsets;
 import java.time.Duration;

@@ -12,7 +12,7 @@ import dev.weir.config.WeirConfig.Service.TokenRule;
 import dev.weir.fault.FaultsException;
 import dev.weir.kafka.UnreachableException;
 import dev.weir.live.Sampler;
-import dev.weir.processor.PolicyRegistry;
+import dev.weir.processor.policy.PolicyRegistry;
 import dev.weir.query.InstanceQueries;
 import dev.weir.rules.PolicyTopic;
 import dev.weir.rules.RefusedChangeException;

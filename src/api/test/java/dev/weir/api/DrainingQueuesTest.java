@@ -4,7 +4,7 @@ import static org.assertj.core.api.Assertions.assertThat;
 
 import com.fasterxml.jackson.databind.JsonNode;
 import dev.weir.config.WeirConfig;
-import dev.weir.processor.PolicyRegistry;
+import dev.weir.processor.policy.PolicyRegistry;
 import dev.weir.query.InstanceQueries.Result;
 import dev.weir.shape.QueueView;
 import dev.weir.shape.rules.QueueRules;

@@ -13,7 +13,7 @@ import dev.weir.runtime.Enforcer;
 import dev.weir.runtime.RequestSender;
 import dev.weir.testing.TestBroker;
 import dev.weir.topics.TopicSetup;
-import dev.weir.wire.RequestJson;
+import dev.weir.wire.json.RequestJson;
 import java.io.IOException;
 import java.nio.file.Path;
 import java.time.Duration;

@@ -5,7 +5,7 @@ import static org.assertj.core.api.Assertions.assertThat;
 
 import com.fasterxml.jackson.databind.JsonNode;
 import dev.weir.config.WeirConfig;
-import dev.weir.processor.PolicyRegistry;
+import dev.weir.processor.policy.PolicyRegistry;
 import dev.weir.runtime.Enforcer;
 import dev.weir.runtime.Health;
 import dev.weir.testing.TestBroker;

@@ -17,7 +17,7 @@ import dev.weir.runtime.RequestSender;
 import dev.weir.testing.TestBroker;
 import dev.weir.topics.TopicSetup;
 import dev.weir.wire.RequestCodec;
-import dev.weir.wire.RequestJson;
+import dev.weir.wire.json.RequestJson;
 import java.net.InetAddress;
 import java.net.ServerSocket;
 import java.net.URI;

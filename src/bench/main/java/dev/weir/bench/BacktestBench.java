@@ -1,6 +1,10 @@
 package dev.weir.bench;
 
 import dev.weir.bench.BacktestProcess.BacktestMode;
+import dev.weir.bench.candidate.BenchCluster;
+import dev.weir.bench.measure.CandidateSeries;
+import dev.weir.bench.measure.ResultTable;
+import dev.weir.bench.measure.Zipf;
 import dev.weir.testing.JavaProcess;
 import java.io.BufferedReader;
 import java.io.IOException;

@@ -1,5 +1,11 @@
 package dev.weir.bench;
 
+import dev.weir.bench.jmh.DeciderBenchmark;
+import dev.weir.bench.jmh.JmhRunner;
+import dev.weir.bench.jmh.PeerBench;
+import dev.weir.bench.jmh.ShaperBenchmark;
+import dev.weir.bench.measure.CandidateSeries;
+import dev.weir.bench.measure.ResultTable;
 import java.util.HashMap;
 import java.util.List;
 import java.util.Locale;

@@ -1,5 +1,10 @@
 package dev.weir.bench;
 
+import dev.weir.bench.candidate.BenchCluster;
+import dev.weir.bench.measure.CandidateSeries;
+import dev.weir.bench.measure.HttpConnection;
+import dev.weir.bench.measure.ResultTable;
+import dev.weir.bench.measure.Rounds;
 import dev.weir.cli.Main;
 import dev.weir.client.RequestBuilder;
 import dev.weir.client.WeirClient;

@@ -1,5 +1,7 @@
 package dev.weir.bench;
 
+import dev.weir.bench.candidate.RocksQueues;
+import dev.weir.bench.measure.ResultTable;
 import dev.weir.event.Admission;
 import dev.weir.event.PolicyVersion;
 import dev.weir.event.Release;

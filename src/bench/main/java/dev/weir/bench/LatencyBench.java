@@ -1,5 +1,10 @@
 package dev.weir.bench;
 
+import dev.weir.bench.candidate.BenchCluster;
+import dev.weir.bench.measure.Latencies;
+import dev.weir.bench.measure.ResultTable;
+import dev.weir.bench.measure.SteadyRate;
+import dev.weir.bench.measure.Zipf;
 import java.time.Duration;
 import java.util.ArrayList;
 import java.util.Collections;

@@ -1,12 +1,18 @@
 package dev.weir.bench;
 
+import dev.weir.bench.candidate.BenchCluster;
+import dev.weir.bench.candidate.Candidate;
+import dev.weir.bench.candidate.CandidateProcess;
+import dev.weir.bench.measure.BackgroundThread;
+import dev.weir.bench.measure.LatencyReader;
+import dev.weir.bench.measure.SteadyRate;
 import dev.weir.config.WeirConfig;
 import dev.weir.event.Request;
+import dev.weir.fault.UnreadableException;
 import dev.weir.kafka.KafkaSettings;
 import dev.weir.kafka.Topics;
 import dev.weir.wire.DecisionCodec;
 import dev.weir.wire.RequestCodec;
-import dev.weir.wire.UnreadableException;
 import java.io.IOException;
 import java.time.Duration;
 import java.util.ArrayList;

@@ -1,9 +1,17 @@
 package dev.weir.bench;
 
+import dev.weir.bench.candidate.BenchCluster;
+import dev.weir.bench.candidate.Candidate;
+import dev.weir.bench.jmh.LimitTerms;
+import dev.weir.bench.measure.BackgroundThread;
+import dev.weir.bench.measure.CandidateSeries;
+import dev.weir.bench.measure.ResultTable;
+import dev.weir.bench.measure.SteadyRate;
 import dev.weir.config.WeirConfig;
 import dev.weir.event.Decision;
 import dev.weir.event.Outcome;
 import dev.weir.event.Reason;
+import dev.weir.fault.UnreadableException;
 import dev.weir.kafka.KafkaSettings;
 import dev.weir.kafka.Topics;
 import dev.weir.limit.Limit;
@@ -11,7 +19,6 @@ import dev.weir.limit.LimitAccount;
 import dev.weir.testing.BusyThreads;
 import dev.weir.wire.DecisionCodec;
 import dev.weir.wire.LeaseRequestAvro;
-import dev.weir.wire.UnreadableException;
 import java.nio.charset.StandardCharsets;
 import java.time.Duration;
 import java.util.ArrayList;

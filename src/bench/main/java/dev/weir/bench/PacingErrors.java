@@ -1,5 +1,7 @@
 package dev.weir.bench;
 
+import dev.weir.bench.candidate.BenchQueues;
+import dev.weir.bench.measure.ResultTable;
 import dev.weir.event.Release;
 import java.util.HashMap;
 import java.util.HashSet;

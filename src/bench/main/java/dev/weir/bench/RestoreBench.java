@@ -1,5 +1,9 @@
 package dev.weir.bench;
 
+import dev.weir.bench.candidate.BenchCluster;
+import dev.weir.bench.candidate.Candidate;
+import dev.weir.bench.measure.CandidateSeries;
+import dev.weir.bench.measure.ResultTable;
 import dev.weir.config.WeirConfig;
 import java.io.IOException;
 import java.io.UncheckedIOException;

@@ -1,5 +1,12 @@
 package dev.weir.bench;
 
+import dev.weir.bench.candidate.BenchCluster;
+import dev.weir.bench.candidate.BenchQueues;
+import dev.weir.bench.candidate.Candidate;
+import dev.weir.bench.candidate.TimeSlices;
+import dev.weir.bench.measure.CandidateSeries;
+import dev.weir.bench.measure.ResultTable;
+import dev.weir.bench.measure.RunPlan;
 import java.time.Duration;
 import java.util.ArrayList;
 import java.util.LinkedHashMap;

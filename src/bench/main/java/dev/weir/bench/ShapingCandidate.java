@@ -1,5 +1,10 @@
 package dev.weir.bench;
 
+import dev.weir.bench.candidate.BenchCluster;
+import dev.weir.bench.candidate.BenchQueues;
+import dev.weir.bench.candidate.Candidate;
+import dev.weir.bench.measure.BackgroundThread;
+import dev.weir.bench.measure.ResultTable;
 import dev.weir.client.release.ReleaseConsumer;
 import dev.weir.event.Release;
 import dev.weir.fault.FaultsException;

@@ -3,6 +3,7 @@ package dev.weir.bench;
 import static org.assertj.core.api.Assertions.assertThat;
 import static org.assertj.core.api.Assertions.within;
 
+import dev.weir.bench.candidate.BenchQueues;
 import dev.weir.event.Release;
 import java.util.List;
 import java.util.Map;

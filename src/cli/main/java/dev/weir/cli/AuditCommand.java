@@ -13,7 +13,7 @@ import dev.weir.console.ClusterOptions;
 import dev.weir.console.InputException;
 import dev.weir.event.Request;
 import dev.weir.fault.SafeText;
-import dev.weir.wire.Json;
+import dev.weir.wire.json.Json;
 import java.io.PrintWriter;
 import java.time.Duration;
 import java.time.Instant;

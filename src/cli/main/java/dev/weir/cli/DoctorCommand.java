@@ -15,7 +15,7 @@ import dev.weir.doctor.Finding.Verdict;
 import dev.weir.doctor.HangingTransactionFix;
 import dev.weir.fault.FaultsException;
 import dev.weir.fault.SafeText;
-import dev.weir.wire.Json;
+import dev.weir.wire.json.Json;
 import java.io.PrintWriter;
 import java.net.URI;
 import java.net.http.HttpClient;

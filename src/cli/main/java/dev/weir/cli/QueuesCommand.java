@@ -9,7 +9,7 @@ import dev.weir.cli.output.TextTable;
 import dev.weir.console.InputException;
 import dev.weir.fault.SafeText;
 import dev.weir.policy.DurationsAndSizes;
-import dev.weir.wire.Json;
+import dev.weir.wire.json.Json;
 import java.io.PrintWriter;
 import java.util.Comparator;
 import java.util.List;

@@ -6,7 +6,7 @@ import dev.weir.definition.PolicyFileText;
 import dev.weir.definition.PolicyFileText.Entry;
 import dev.weir.envoy.EnvoyDescriptor.Limit;
 import dev.weir.fault.SafeText;
-import dev.weir.wire.Json;
+import dev.weir.wire.json.Json;
 import java.util.List;
 
 /** Writes imported policies as a policy file. */

@@ -11,7 +11,7 @@ import dev.weir.event.Request;
 import dev.weir.wire.DecisionCodec;
 import dev.weir.wire.ReleaseCodec;
 import dev.weir.wire.RequestCodec;
-import dev.weir.wire.RequestJson;
+import dev.weir.wire.json.RequestJson;
 import java.io.IOException;
 import java.nio.file.Files;
 import java.nio.file.Path;

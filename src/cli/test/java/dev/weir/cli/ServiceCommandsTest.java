@@ -7,7 +7,7 @@ import dev.weir.api.WeirService;
 import dev.weir.config.WeirConfig;
 import dev.weir.console.TerminalWriter;
 import dev.weir.testing.TestCertificate;
-import dev.weir.wire.Json;
+import dev.weir.wire.json.Json;
 import java.io.ByteArrayOutputStream;
 import java.io.IOException;
 import java.io.PrintWriter;

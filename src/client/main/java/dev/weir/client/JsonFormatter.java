@@ -1,15 +1,15 @@
 package dev.weir.client;
 
+import dev.weir.fault.UnreadableException;
 import dev.weir.wire.DecisionCodec;
-import dev.weir.wire.DecisionJson;
 import dev.weir.wire.LeaseUsageAvro;
-import dev.weir.wire.LeaseUsageJson;
-import dev.weir.wire.NdjsonWriter;
 import dev.weir.wire.ReleaseCodec;
-import dev.weir.wire.ReleaseJson;
 import dev.weir.wire.SchemaRegistry;
 import dev.weir.wire.SchemaRegistryProvider;
-import dev.weir.wire.UnreadableException;
+import dev.weir.wire.json.DecisionJson;
+import dev.weir.wire.json.LeaseUsageJson;
+import dev.weir.wire.json.NdjsonWriter;
+import dev.weir.wire.json.ReleaseJson;
 import java.io.IOException;
 import java.io.PrintStream;
 import java.io.StringWriter;

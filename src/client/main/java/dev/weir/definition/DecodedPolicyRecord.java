@@ -2,10 +2,10 @@ package dev.weir.definition;
 
 import dev.weir.event.Rejection;
 import dev.weir.fault.FaultsException;
+import dev.weir.fault.UnreadableException;
 import dev.weir.policy.Policy;
 import dev.weir.shape.rules.QueueRules;
 import dev.weir.wire.PolicyAvro;
-import dev.weir.wire.UnreadableException;
 import java.util.ArrayList;
 import java.util.List;
 

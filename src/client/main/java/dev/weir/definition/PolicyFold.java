@@ -1,8 +1,8 @@
 package dev.weir.definition;
 
 import dev.weir.event.Rejection;
+import dev.weir.fault.UnreadableException;
 import dev.weir.wire.PolicyAvro;
-import dev.weir.wire.UnreadableException;
 import java.util.Collections;
 import java.util.List;
 import java.util.Optional;

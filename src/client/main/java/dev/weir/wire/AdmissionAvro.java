@@ -7,6 +7,7 @@ import dev.weir.event.LimitStatus;
 import dev.weir.event.PolicyVersion;
 import dev.weir.event.Rejection;
 import dev.weir.event.Request;
+import dev.weir.fault.UnreadableException;
 import java.util.ArrayList;
 import java.util.List;
 

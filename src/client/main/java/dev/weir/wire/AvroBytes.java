@@ -1,6 +1,7 @@
 package dev.weir.wire;
 
 import dev.weir.event.Rejection;
+import dev.weir.fault.UnreadableException;
 import java.io.IOException;
 import java.io.InputStream;
 import java.io.UncheckedIOException;

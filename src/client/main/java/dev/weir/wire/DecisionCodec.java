@@ -6,6 +6,9 @@ import dev.weir.event.Outcome;
 import dev.weir.event.Reason;
 import dev.weir.event.Rejection;
 import dev.weir.event.Request;
+import dev.weir.fault.UnreadableException;
+import dev.weir.wire.json.DecisionJson;
+import dev.weir.wire.json.JsonFields;
 import java.util.List;
 import java.util.Optional;
 import java.util.stream.Stream;
@@ -160,7 +163,7 @@ public final class DecisionCodec {
     }
 
     /** Returns null if nothing is limited. */
-    static LimitStatus limit(LimitStatus status) {
+    private static LimitStatus limit(LimitStatus status) {
         return status.equals(NOT_LIMITED) ? null : status;
     }
 

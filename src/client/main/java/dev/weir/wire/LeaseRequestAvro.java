@@ -2,6 +2,7 @@ package dev.weir.wire;
 
 import dev.weir.avro.LeaseReport;
 import dev.weir.event.Rejection;
+import dev.weir.fault.UnreadableException;
 import dev.weir.lease.LeaseRequest;
 import java.nio.charset.StandardCharsets;
 import java.time.Instant;

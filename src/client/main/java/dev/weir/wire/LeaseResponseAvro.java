@@ -1,5 +1,6 @@
 package dev.weir.wire;
 
+import dev.weir.fault.UnreadableException;
 import dev.weir.lease.LeaseResponse;
 import java.time.Instant;
 

@@ -2,6 +2,7 @@ package dev.weir.wire;
 
 import dev.weir.event.LeaseUsage;
 import dev.weir.event.PolicyVersion;
+import dev.weir.fault.UnreadableException;
 import java.util.Optional;
 
 /** The Avro codec of lease usage. Thread-safe. */

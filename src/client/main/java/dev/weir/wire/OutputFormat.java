@@ -1,5 +1,8 @@
 package dev.weir.wire;
 
+import dev.weir.wire.json.DecisionJson;
+import dev.weir.wire.json.ReleaseJson;
+
 /** The format of the decisions and releases on their topics. Every reader accepts both. */
 public enum OutputFormat {
     /** Avro in single-object encoding or, with a schema registry, in Confluent's wire format. */

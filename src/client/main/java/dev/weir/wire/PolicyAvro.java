@@ -3,6 +3,7 @@ package dev.weir.wire;
 import dev.weir.avro.EarlierVersion;
 import dev.weir.avro.PolicyRecord;
 import dev.weir.event.Rejection;
+import dev.weir.fault.UnreadableException;
 import java.time.Instant;
 import java.util.List;
 

@@ -2,6 +2,7 @@ package dev.weir.wire;
 
 import dev.weir.event.PolicyVersion;
 import dev.weir.event.Rejection;
+import dev.weir.fault.UnreadableException;
 
 /**
  * The codec of the fields of a decision or an admission that name a version of a policy. Either both are set or none.

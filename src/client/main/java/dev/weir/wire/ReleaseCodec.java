@@ -2,6 +2,9 @@ package dev.weir.wire;
 
 import dev.weir.event.Rejection;
 import dev.weir.event.Release;
+import dev.weir.fault.UnreadableException;
+import dev.weir.wire.json.JsonFields;
+import dev.weir.wire.json.ReleaseJson;
 import java.time.Instant;
 import java.util.Optional;
 

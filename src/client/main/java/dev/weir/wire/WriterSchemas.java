@@ -1,6 +1,7 @@
 package dev.weir.wire;
 
 import dev.weir.event.Rejection;
+import dev.weir.fault.UnreadableException;
 import java.util.List;
 import java.util.Map;
 import java.util.Optional;

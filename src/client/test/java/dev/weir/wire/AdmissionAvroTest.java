@@ -12,6 +12,7 @@ import dev.weir.event.PolicyVersion;
 import dev.weir.event.Rejection;
 import dev.weir.event.Request;
 import dev.weir.event.RequestKind;
+import dev.weir.fault.UnreadableException;
 import java.util.Arrays;
 import java.util.Collections;
 import java.util.List;

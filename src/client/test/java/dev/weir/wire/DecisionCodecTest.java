@@ -13,6 +13,7 @@ import dev.weir.event.PolicyVersion;
 import dev.weir.event.Reason;
 import dev.weir.event.Rejection;
 import dev.weir.event.Request;
+import dev.weir.fault.UnreadableException;
 import java.nio.charset.StandardCharsets;
 import java.util.List;
 import java.util.Map;

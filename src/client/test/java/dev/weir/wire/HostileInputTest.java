@@ -10,6 +10,8 @@ import dev.weir.event.Request;
 import dev.weir.fault.Faults;
 import dev.weir.fault.FaultsException;
 import dev.weir.fault.Spelling;
+import dev.weir.fault.UnreadableException;
+import dev.weir.wire.json.RequestJson;
 import java.io.EOFException;
 import java.lang.management.ManagementFactory;
 import java.util.List;

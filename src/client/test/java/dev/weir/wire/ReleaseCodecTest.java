@@ -5,6 +5,7 @@ import static org.assertj.core.api.Assertions.assertThatThrownBy;
 
 import dev.weir.event.Rejection;
 import dev.weir.event.Release;
+import dev.weir.fault.UnreadableException;
 import java.nio.charset.StandardCharsets;
 import java.util.List;
 import java.util.Map;

@@ -7,6 +7,7 @@ import dev.weir.event.LimitOverride;
 import dev.weir.event.Rejection;
 import dev.weir.event.Request;
 import dev.weir.event.RequestKind;
+import dev.weir.fault.UnreadableException;
 import java.nio.ByteBuffer;
 import java.util.Arrays;
 import java.util.List;

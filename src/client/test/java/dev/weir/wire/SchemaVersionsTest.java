@@ -3,6 +3,7 @@ package dev.weir.wire;
 import static org.assertj.core.api.Assertions.assertThat;
 
 import dev.weir.event.Request;
+import dev.weir.fault.UnreadableException;
 import dev.weir.wire.SchemaVersions.Written;
 import java.io.IOException;
 import java.nio.file.Files;

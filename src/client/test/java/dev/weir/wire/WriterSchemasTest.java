@@ -5,6 +5,8 @@ import static org.assertj.core.api.Assertions.assertThatThrownBy;
 
 import dev.weir.event.Rejection;
 import dev.weir.event.Request;
+import dev.weir.fault.UnreadableException;
+import dev.weir.wire.json.RequestJson;
 import java.util.Arrays;
 import java.util.HexFormat;
 import java.util.List;

@@ -6,7 +6,7 @@ import com.fasterxml.jackson.databind.ObjectReader;
 import dev.weir.metrics.EnforcerMetrics;
 import dev.weir.metrics.Histogram;
 import dev.weir.server.LatencyBuckets;
-import dev.weir.wire.Json;
+import dev.weir.wire.json.Json;
 import java.util.List;
 import java.util.Objects;
 import java.util.stream.Stream;

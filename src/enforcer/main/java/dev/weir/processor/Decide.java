@@ -6,6 +6,7 @@ import dev.weir.event.StateKey;
 import dev.weir.lease.LeaseBook;
 import dev.weir.lease.LeaseSession;
 import dev.weir.metrics.EnforcerMetrics;
+import dev.weir.processor.policy.PolicyRegistry;
 import dev.weir.storage.HolderNames;
 import dev.weir.storage.StoredIdempotencyCache;
 import dev.weir.storage.StoredStates;

@@ -7,6 +7,8 @@ import dev.weir.event.DecisionContext;
 import dev.weir.event.DecisionResult;
 import dev.weir.event.Request;
 import dev.weir.metrics.EnforcerMetrics;
+import dev.weir.processor.policy.PolicyRegistry;
+import dev.weir.processor.policy.RulesInForce;
 import dev.weir.requests.CarriedHeaders;
 import dev.weir.storage.StoredStates;
 import dev.weir.storage.codec.WaiterCodec.Waiter;

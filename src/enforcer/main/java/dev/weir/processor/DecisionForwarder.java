@@ -6,6 +6,7 @@ import dev.weir.event.DecisionContext;
 import dev.weir.event.DecisionResult;
 import dev.weir.lease.LeaseRequest;
 import dev.weir.metrics.EnforcerMetrics;
+import dev.weir.processor.policy.RulesInForce;
 import dev.weir.requests.CarriedHeaders;
 import dev.weir.shape.QueueMessage;
 import dev.weir.shape.rules.BucketId;

@@ -2,13 +2,14 @@ package dev.weir.processor;
 
 import dev.weir.config.WeirConfig;
 import dev.weir.event.StateKey;
+import dev.weir.fault.UnreadableException;
 import dev.weir.lease.LeaseResponse;
 import dev.weir.metrics.EnforcerMetrics;
+import dev.weir.processor.policy.PolicyRegistry;
 import dev.weir.requests.DeadLetterForwarder;
 import dev.weir.storage.LeaseKeys;
 import dev.weir.wire.LeaseRequestAvro;
 import dev.weir.wire.LeaseResponseAvro;
-import dev.weir.wire.UnreadableException;
 import org.apache.kafka.streams.processor.api.Processor;
 import org.apache.kafka.streams.processor.api.ProcessorContext;
 import org.apache.kafka.streams.processor.api.Record;

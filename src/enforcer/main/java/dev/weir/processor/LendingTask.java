@@ -7,6 +7,7 @@ import dev.weir.lease.LeaseRequest;
 import dev.weir.lease.LeaseResponse;
 import dev.weir.lease.LeaseTerms;
 import dev.weir.policy.Policy;
+import dev.weir.processor.policy.PolicyRegistry;
 import dev.weir.storage.StateCleaner;
 import dev.weir.storage.StoredSegments;
 import dev.weir.storage.StoredStates;

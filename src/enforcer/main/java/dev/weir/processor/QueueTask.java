@@ -1,5 +1,6 @@
 package dev.weir.processor;
 
+import dev.weir.processor.policy.PolicyRegistry;
 import dev.weir.shape.QueueEffect;
 import dev.weir.shape.QueueMessage;
 import dev.weir.shape.Shaper;

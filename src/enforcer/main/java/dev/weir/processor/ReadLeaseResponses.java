@@ -1,11 +1,11 @@
 package dev.weir.processor;
 
+import dev.weir.fault.UnreadableException;
 import dev.weir.metrics.EnforcerMetrics;
 import dev.weir.requests.DeadLetterForwarder;
 import dev.weir.storage.HolderNames;
 import dev.weir.storage.LeaseKeys;
 import dev.weir.wire.LeaseResponseAvro;
-import dev.weir.wire.UnreadableException;
 import org.apache.kafka.streams.processor.api.Processor;
 import org.apache.kafka.streams.processor.api.ProcessorContext;
 import org.apache.kafka.streams.processor.api.Record;

@@ -2,12 +2,12 @@ package dev.weir.processor;
 
 import dev.weir.event.Rejection;
 import dev.weir.event.Request;
+import dev.weir.fault.UnreadableException;
 import dev.weir.metrics.EnforcerMetrics;
 import dev.weir.requests.DeadLetterForwarder;
 import dev.weir.requests.RecordOrigin;
 import dev.weir.requests.RequestPlacement;
 import dev.weir.requests.RequestReader;
-import dev.weir.wire.UnreadableException;
 import java.util.Optional;
 import org.apache.kafka.common.header.Headers;
 import org.apache.kafka.streams.processor.api.Processor;

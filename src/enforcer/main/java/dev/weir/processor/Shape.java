@@ -1,13 +1,14 @@
 package dev.weir.processor;
 
 import dev.weir.config.WeirConfig;
+import dev.weir.fault.UnreadableException;
 import dev.weir.metrics.EnforcerMetrics;
+import dev.weir.processor.policy.PolicyRegistry;
 import dev.weir.requests.DeadLetterForwarder;
 import dev.weir.shape.QueueMessage;
 import dev.weir.shape.Shaper;
 import dev.weir.storage.StoredQueues;
 import dev.weir.storage.codec.QueueMessageCodec;
-import dev.weir.wire.UnreadableException;
 import org.apache.kafka.streams.processor.api.Processor;
 import org.apache.kafka.streams.processor.api.ProcessorContext;
 import org.apache.kafka.streams.processor.api.Record;

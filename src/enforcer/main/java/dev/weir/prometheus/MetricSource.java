@@ -1,7 +1,7 @@
 package dev.weir.prometheus;
 
 import dev.weir.metrics.EnforcerMetrics;
-import dev.weir.processor.PolicyRegistry;
+import dev.weir.processor.policy.PolicyRegistry;
 import dev.weir.requests.RequestPartitions;
 import dev.weir.shape.QueueView;
 import dev.weir.storage.CacheBudget;

@@ -2,12 +2,12 @@ package dev.weir.query;
 
 import dev.weir.config.WeirConfig;
 import dev.weir.event.Decision;
+import dev.weir.fault.UnreadableException;
 import dev.weir.kafka.SchemaRegistries;
 import dev.weir.kafka.Topics;
 import dev.weir.kafka.UnreachableException;
 import dev.weir.topics.RecordReader;
 import dev.weir.wire.DecisionCodec;
-import dev.weir.wire.UnreadableException;
 import java.nio.charset.StandardCharsets;
 import java.util.ArrayDeque;
 import java.util.ArrayList;

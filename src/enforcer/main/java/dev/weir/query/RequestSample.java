@@ -2,6 +2,7 @@ package dev.weir.query;
 
 import dev.weir.config.WeirConfig;
 import dev.weir.event.Request;
+import dev.weir.fault.UnreadableException;
 import dev.weir.kafka.SchemaRegistries;
 import dev.weir.kafka.Topics;
 import dev.weir.kafka.UnreachableException;
@@ -9,7 +10,6 @@ import dev.weir.requests.RequestReader;
 import dev.weir.topics.RecordReader;
 import dev.weir.wire.RegistryException;
 import dev.weir.wire.RequestCodec;
-import dev.weir.wire.UnreadableException;
 import java.util.ArrayList;
 import java.util.Iterator;
 import java.util.List;

@@ -2,8 +2,8 @@ package dev.weir.requests;
 
 import dev.weir.event.Rejection;
 import dev.weir.event.Request;
+import dev.weir.fault.UnreadableException;
 import dev.weir.metrics.EnforcerMetrics;
-import dev.weir.wire.UnreadableException;
 import org.apache.kafka.streams.processor.api.ProcessorContext;
 import org.apache.kafka.streams.processor.api.Record;
 import org.apache.kafka.streams.processor.api.RecordMetadata;

@@ -2,9 +2,9 @@ package dev.weir.requests;
 
 import dev.weir.event.Rejection;
 import dev.weir.event.Request;
+import dev.weir.fault.UnreadableException;
 import dev.weir.policy.RequestRules;
 import dev.weir.wire.RequestCodec;
-import dev.weir.wire.UnreadableException;
 import java.nio.charset.StandardCharsets;
 import java.util.Arrays;
 import java.util.Optional;

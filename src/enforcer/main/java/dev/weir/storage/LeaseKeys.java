@@ -2,8 +2,8 @@ package dev.weir.storage;
 
 import dev.weir.event.Rejection;
 import dev.weir.event.StateKey;
+import dev.weir.fault.UnreadableException;
 import dev.weir.wire.KeyCodec;
-import dev.weir.wire.UnreadableException;
 import java.nio.BufferUnderflowException;
 
 /** Decodes the keys of the lease topics: a policy and its key fields, encoded as in the stores. */

@@ -4,8 +4,8 @@ import static org.assertj.core.api.Assertions.assertThat;
 
 import dev.weir.config.WeirConfig;
 import dev.weir.metrics.EnforcerMetrics;
-import dev.weir.processor.PolicyRegistry;
 import dev.weir.processor.QueueRegistry;
+import dev.weir.processor.policy.PolicyRegistry;
 import dev.weir.requests.ProducerTimestamps;
 import dev.weir.topology.StreamsSettings;
 import dev.weir.topology.WeirTopology;

@@ -11,7 +11,7 @@ import dev.weir.live.LimitedReport.Selection;
 import dev.weir.metrics.EnforcerMetrics.Evaluation;
 import dev.weir.metrics.LimitedRequest;
 import dev.weir.metrics.RecentRing;
-import dev.weir.wire.Json;
+import dev.weir.wire.json.Json;
 import java.util.ArrayList;
 import java.util.Collections;
 import java.util.List;

@@ -6,7 +6,7 @@ import static org.assertj.core.api.Assertions.assertThat;
 import dev.weir.event.Outcome;
 import dev.weir.metrics.EnforcerMetrics;
 import dev.weir.processor.Counting;
-import dev.weir.processor.PolicyRegistry;
+import dev.weir.processor.policy.PolicyRegistry;
 import dev.weir.prometheus.MetricSource;
 import dev.weir.requests.RequestPartitions;
 import dev.weir.shape.QueueView;

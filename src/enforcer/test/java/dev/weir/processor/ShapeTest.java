@@ -14,6 +14,7 @@ import dev.weir.event.Release;
 import dev.weir.event.Request;
 import dev.weir.event.RequestKind;
 import dev.weir.metrics.EnforcerMetrics;
+import dev.weir.processor.policy.PolicyRegistry;
 import dev.weir.shape.QueueMessage;
 import dev.weir.shape.QueueView;
 import dev.weir.shape.rules.QueueRules;

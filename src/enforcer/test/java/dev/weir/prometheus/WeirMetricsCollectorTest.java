@@ -4,7 +4,7 @@ import static org.assertj.core.api.Assertions.assertThat;
 
 import dev.weir.event.Rejection;
 import dev.weir.metrics.EnforcerMetrics;
-import dev.weir.processor.PolicyRegistry;
+import dev.weir.processor.policy.PolicyRegistry;
 import dev.weir.requests.RequestPartitions;
 import dev.weir.shape.QueueView;
 import dev.weir.shape.rules.QueueRules;

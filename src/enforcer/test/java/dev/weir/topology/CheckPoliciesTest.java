@@ -4,8 +4,8 @@ import static org.assertj.core.api.Assertions.assertThat;
 
 import dev.weir.config.WeirConfig;
 import dev.weir.metrics.EnforcerMetrics;
-import dev.weir.processor.PolicyRegistry;
 import dev.weir.processor.QueueRegistry;
+import dev.weir.processor.policy.PolicyRegistry;
 import dev.weir.wire.PolicyAvro;
 import dev.weir.wire.PolicyAvro.Kind;
 import java.nio.charset.StandardCharsets;

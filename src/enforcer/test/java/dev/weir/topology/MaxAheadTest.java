@@ -6,7 +6,7 @@ import dev.weir.config.WeirConfig;
 import dev.weir.event.Request;
 import dev.weir.kafka.Topics;
 import dev.weir.metrics.EnforcerMetrics;
-import dev.weir.processor.PolicyRegistry;
+import dev.weir.processor.policy.PolicyRegistry;
 import dev.weir.requests.ProducerTimestamps;
 import dev.weir.requests.RequestTimestamps;
 import dev.weir.wire.DeadLetterHeaders;

@@ -4,8 +4,8 @@ import static org.assertj.core.api.Assertions.assertThat;
 
 import dev.weir.config.WeirConfig;
 import dev.weir.metrics.EnforcerMetrics;
-import dev.weir.processor.PolicyRegistry;
 import dev.weir.processor.QueueRegistry;
+import dev.weir.processor.policy.PolicyRegistry;
 import java.io.IOException;
 import java.nio.file.Files;
 import java.nio.file.Path;

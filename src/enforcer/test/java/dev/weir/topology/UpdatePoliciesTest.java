@@ -2,7 +2,7 @@ package dev.weir.topology;
 
 import static org.assertj.core.api.Assertions.assertThat;
 
-import dev.weir.processor.UpdatePolicies;
+import dev.weir.processor.policy.UpdatePolicies;
 import dev.weir.testing.CapturedLog;
 import dev.weir.wire.PolicyAvro;
 import dev.weir.wire.PolicyAvro.Kind;

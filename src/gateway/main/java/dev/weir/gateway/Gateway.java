@@ -32,7 +32,7 @@ import dev.weir.server.http.ServiceServer;
 import dev.weir.server.http.ServiceServer.Route;
 import dev.weir.server.http.ServiceTls;
 import dev.weir.server.http.TokenThrottle;
-import dev.weir.wire.Json;
+import dev.weir.wire.json.Json;
 import io.javalin.http.NotFoundResponse;
 import io.prometheus.metrics.core.metrics.GaugeWithCallback;
 import io.prometheus.metrics.model.registry.PrometheusRegistry;

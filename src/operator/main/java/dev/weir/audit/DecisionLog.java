@@ -9,7 +9,7 @@ import dev.weir.event.DecisionContext;
 import dev.weir.event.DecisionOrder;
 import dev.weir.event.Release;
 import dev.weir.event.Request;
-import dev.weir.wire.UnreadableException;
+import dev.weir.fault.UnreadableException;
 import java.util.ArrayList;
 import java.util.HashMap;
 import java.util.Iterator;

@@ -14,7 +14,7 @@ import dev.weir.event.Decision;
 import dev.weir.event.DecisionOrder;
 import dev.weir.event.Release;
 import dev.weir.event.Request;
-import dev.weir.wire.UnreadableException;
+import dev.weir.fault.UnreadableException;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.function.Consumer;

@@ -12,7 +12,7 @@ import dev.weir.audit.shared.SharedQuotaAudit;
 import dev.weir.config.WeirConfig;
 import dev.weir.event.Rejection;
 import dev.weir.event.Request;
-import dev.weir.wire.UnreadableException;
+import dev.weir.fault.UnreadableException;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.Objects;

@@ -1,7 +1,7 @@
 package dev.weir.audit;
 
 import dev.weir.event.Request;
-import dev.weir.wire.UnreadableException;
+import dev.weir.fault.UnreadableException;
 import java.util.ArrayList;
 import java.util.HashMap;
 import java.util.Iterator;

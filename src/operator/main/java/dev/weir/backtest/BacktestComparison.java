@@ -6,7 +6,7 @@ import dev.weir.event.Request;
 import dev.weir.kafka.UnreachableException;
 import dev.weir.metrics.HeavyHitters;
 import dev.weir.policy.PolicyTable;
-import dev.weir.processor.PolicyRegistry;
+import dev.weir.processor.policy.PolicyRegistry;
 import dev.weir.shape.rules.QueueRules;
 import java.io.IOException;
 import java.io.UncheckedIOException;

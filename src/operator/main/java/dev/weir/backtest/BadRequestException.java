@@ -4,8 +4,8 @@ import dev.weir.config.WeirConfig;
 import dev.weir.event.Request;
 import dev.weir.fault.BadInput;
 import dev.weir.policy.RequestRules;
-import dev.weir.wire.NdjsonLines;
-import dev.weir.wire.RequestJson;
+import dev.weir.wire.json.NdjsonLines;
+import dev.weir.wire.json.RequestJson;
 import java.util.Optional;
 
 /** A line is not a valid request. The message names the place. */

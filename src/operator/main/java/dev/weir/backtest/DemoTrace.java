@@ -2,7 +2,7 @@ package dev.weir.backtest;
 
 import dev.weir.config.WeirConfig;
 import dev.weir.event.Request;
-import dev.weir.wire.NdjsonLines;
+import dev.weir.wire.json.NdjsonLines;
 import java.io.IOException;
 import java.io.InputStream;
 import java.nio.charset.StandardCharsets;

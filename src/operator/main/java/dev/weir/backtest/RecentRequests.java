@@ -2,13 +2,13 @@ package dev.weir.backtest;
 
 import dev.weir.config.WeirConfig;
 import dev.weir.event.Request;
+import dev.weir.fault.UnreadableException;
 import dev.weir.kafka.SchemaRegistries;
 import dev.weir.kafka.Topics;
 import dev.weir.kafka.UnreachableException;
 import dev.weir.requests.RequestReader;
 import dev.weir.topics.RecordReader;
 import dev.weir.wire.RequestCodec;
-import dev.weir.wire.UnreadableException;
 import java.util.ArrayList;
 import java.util.Comparator;
 import java.util.HashMap;

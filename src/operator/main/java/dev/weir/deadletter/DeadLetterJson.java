@@ -2,7 +2,7 @@ package dev.weir.deadletter;
 
 import com.fasterxml.jackson.databind.node.ArrayNode;
 import com.fasterxml.jackson.databind.node.ObjectNode;
-import dev.weir.wire.Json;
+import dev.weir.wire.json.Json;
 
 /** Dead letters and the result of a replay as JSON, as described by {@code openapi.yaml}. */
 public final class DeadLetterJson {

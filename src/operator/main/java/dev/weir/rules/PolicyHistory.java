@@ -1,10 +1,10 @@
 package dev.weir.rules;
 
 import dev.weir.config.WeirConfig;
+import dev.weir.fault.UnreadableException;
 import dev.weir.kafka.UnreachableException;
 import dev.weir.topics.TopicLog;
 import dev.weir.wire.PolicyAvro;
-import dev.weir.wire.UnreadableException;
 import java.util.ArrayList;
 import java.util.HashMap;
 import java.util.LinkedHashMap;

@@ -22,7 +22,7 @@ import dev.weir.topics.TopicSetup;
 import dev.weir.wire.DecisionCodec;
 import dev.weir.wire.PolicyAvro;
 import dev.weir.wire.RequestCodec;
-import dev.weir.wire.RequestJson;
+import dev.weir.wire.json.RequestJson;
 import java.nio.charset.StandardCharsets;
 import java.nio.file.Path;
 import java.time.Duration;

@@ -1,10 +1,10 @@
 package dev.weir.registry;
 
 import com.fasterxml.jackson.databind.JsonNode;
-import dev.weir.wire.Json;
 import dev.weir.wire.RegistryException;
 import dev.weir.wire.SchemaRegistry;
 import dev.weir.wire.SchemaRegistryProvider;
+import dev.weir.wire.json.Json;
 import java.io.UncheckedIOException;
 import java.net.ConnectException;
 import java.net.URI;

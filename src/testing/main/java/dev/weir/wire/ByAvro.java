@@ -11,6 +11,7 @@ import dev.weir.event.LeaseUsage;
 import dev.weir.event.LimitOverride;
 import dev.weir.event.Release;
 import dev.weir.event.Request;
+import dev.weir.fault.UnreadableException;
 import java.nio.ByteBuffer;
 import java.time.Instant;
 import java.util.Arrays;

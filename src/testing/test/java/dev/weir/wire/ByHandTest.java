@@ -17,6 +17,7 @@ import dev.weir.event.Reason;
 import dev.weir.event.Release;
 import dev.weir.event.Request;
 import dev.weir.event.RequestKind;
+import dev.weir.fault.UnreadableException;
 import java.lang.management.ManagementFactory;
 import java.util.ArrayList;
 import java.util.HashMap;

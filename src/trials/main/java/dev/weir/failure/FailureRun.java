@@ -4,6 +4,16 @@ import static dev.weir.testing.Await.await;
 
 import dev.weir.config.WeirConfig;
 import dev.weir.definition.PolicyFile;
+import dev.weir.failure.check.AuditProcess;
+import dev.weir.failure.check.Breach;
+import dev.weir.failure.check.Evidence;
+import dev.weir.failure.check.Oracle;
+import dev.weir.failure.load.FailurePolicies;
+import dev.weir.failure.load.PacedLoad;
+import dev.weir.failure.load.Producers;
+import dev.weir.failure.load.TraceWorkload;
+import dev.weir.failure.process.InstanceProcess;
+import dev.weir.failure.process.ProcessClock;
 import dev.weir.kafka.Topics;
 import dev.weir.rules.PolicyTopic;
 import dev.weir.testing.BrokerCluster;

@@ -2,11 +2,11 @@ package dev.weir.failure;
 
 import dev.weir.config.WeirConfig;
 import dev.weir.event.Decision;
+import dev.weir.fault.UnreadableException;
 import dev.weir.kafka.KafkaSettings;
 import dev.weir.kafka.Topics;
 import dev.weir.wire.DecisionCodec;
 import dev.weir.wire.ReleaseCodec;
-import dev.weir.wire.UnreadableException;
 import java.nio.charset.StandardCharsets;
 import java.time.Duration;
 import java.util.ArrayList;

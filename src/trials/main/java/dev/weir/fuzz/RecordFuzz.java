@@ -6,13 +6,13 @@ import static org.assertj.core.api.Assertions.assertThatThrownBy;
 import dev.weir.definition.DecodedPolicyRecord;
 import dev.weir.event.Rejection;
 import dev.weir.event.Request;
+import dev.weir.fault.UnreadableException;
 import dev.weir.wire.AdmissionAvro;
 import dev.weir.wire.ByAvro;
 import dev.weir.wire.DecisionCodec;
 import dev.weir.wire.PolicyAvro;
 import dev.weir.wire.ReleaseCodec;
 import dev.weir.wire.RequestCodec;
-import dev.weir.wire.UnreadableException;
 import java.util.List;
 
 /**

@@ -4,7 +4,7 @@ import static org.assertj.core.api.Assertions.assertThat;
 
 import dev.weir.event.Request;
 import dev.weir.wire.RequestCodec;
-import dev.weir.wire.RequestJson;
+import dev.weir.wire.json.RequestJson;
 import java.util.List;
 
 /**

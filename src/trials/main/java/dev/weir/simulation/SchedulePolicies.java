@@ -2,11 +2,11 @@ package dev.weir.simulation;
 
 import dev.weir.definition.DecodedPolicyRecord;
 import dev.weir.event.Request;
+import dev.weir.fault.UnreadableException;
 import dev.weir.policy.Policy;
 import dev.weir.policy.PolicyTable;
 import dev.weir.shape.rules.QueueRules;
 import dev.weir.wire.PolicyAvro;
-import dev.weir.wire.UnreadableException;
 import java.time.Instant;
 import java.util.ArrayList;
 import java.util.HashMap;

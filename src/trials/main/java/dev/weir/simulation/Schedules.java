@@ -1,6 +1,6 @@
 package dev.weir.simulation;
 
-import dev.weir.processor.UpdatePolicies;
+import dev.weir.processor.policy.UpdatePolicies;
 import java.lang.management.ManagementFactory;
 import java.util.Map;
 import java.util.TreeMap;

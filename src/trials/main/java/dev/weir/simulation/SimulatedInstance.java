@@ -1,9 +1,9 @@
 package dev.weir.simulation;
 
 import dev.weir.config.WeirConfig;
-import dev.weir.processor.PolicyRegistry;
 import dev.weir.processor.QueueRegistry;
-import dev.weir.processor.UpdatePolicies;
+import dev.weir.processor.policy.PolicyRegistry;
+import dev.weir.processor.policy.UpdatePolicies;
 import dev.weir.storage.CacheBudget;
 import dev.weir.topology.Stores;
 import java.nio.charset.StandardCharsets;

@@ -2,6 +2,8 @@ package dev.weir.failure;
 
 import static org.assertj.core.api.Assertions.assertThat;
 
+import dev.weir.failure.check.Breach;
+import dev.weir.failure.check.SharedLimitInvariant;
 import java.io.PrintStream;
 import java.nio.file.Path;
 import java.util.List;

@@ -5,6 +5,7 @@ import static dev.weir.testing.Await.awaitValue;
 import static org.assertj.core.api.Assertions.assertThat;
 
 import dev.weir.config.WeirConfig;
+import dev.weir.failure.check.TopicRecords;
 import dev.weir.testing.BrokerCluster;
 import dev.weir.transaction.OpenTransaction;
 import dev.weir.transaction.TransactionInspector;

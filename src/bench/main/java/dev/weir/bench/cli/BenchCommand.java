@@ -1,7 +1,7 @@
 package dev.weir.bench.cli;
 
-import dev.weir.bench.MachineInfo;
-import dev.weir.bench.ResultTable;
+import dev.weir.bench.measure.MachineInfo;
+import dev.weir.bench.measure.ResultTable;
 import dev.weir.cli.HelpCommand;
 import dev.weir.console.RootCommand;
 import java.io.IOException;

@@ -1,8 +1,8 @@
 package dev.weir.bench.cli;
 
 import dev.weir.bench.DecideBench;
-import dev.weir.bench.ResultTable;
-import dev.weir.bench.RunPlan;
+import dev.weir.bench.measure.ResultTable;
+import dev.weir.bench.measure.RunPlan;
 import dev.weir.cli.option.DurationConverter;
 import dev.weir.config.WeirConfig;
 import dev.weir.console.UserFiles;

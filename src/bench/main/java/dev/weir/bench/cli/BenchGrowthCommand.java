@@ -1,9 +1,9 @@
 package dev.weir.bench.cli;
 
 import dev.weir.bench.GrowthBench;
-import dev.weir.bench.PeerBench;
 import dev.weir.bench.RestoreBench;
-import dev.weir.bench.ResultTable;
+import dev.weir.bench.jmh.PeerBench;
+import dev.weir.bench.measure.ResultTable;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.concurrent.Callable;

@@ -1,6 +1,6 @@
 package dev.weir.bench.cli;
 
-import dev.weir.bench.PeerBench;
+import dev.weir.bench.jmh.PeerBench;
 import java.util.List;
 import java.util.concurrent.Callable;
 import picocli.CommandLine.Command;

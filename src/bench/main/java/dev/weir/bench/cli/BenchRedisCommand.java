@@ -1,6 +1,6 @@
 package dev.weir.bench.cli;
 
-import dev.weir.bench.RunPlan;
+import dev.weir.bench.measure.RunPlan;
 import dev.weir.bench.redis.RedisBench;
 import dev.weir.bench.redis.RedisServer;
 import dev.weir.cli.option.DurationConverter;

@@ -1,7 +1,7 @@
 package dev.weir.bench.cli;
 
-import dev.weir.bench.RunPlan;
 import dev.weir.bench.ShareBench;
+import dev.weir.bench.measure.RunPlan;
 import dev.weir.cli.option.DurationConverter;
 import java.time.Duration;
 import java.util.LinkedHashMap;

@@ -3,9 +3,9 @@ package dev.weir.bench.cli;
 import static java.nio.charset.StandardCharsets.UTF_8;
 
 import com.fasterxml.jackson.databind.node.ObjectNode;
-import dev.weir.bench.ResultTable;
+import dev.weir.bench.measure.ResultTable;
 import dev.weir.cli.output.AlignedColumns;
-import dev.weir.wire.Json;
+import dev.weir.wire.json.Json;
 import java.io.IOException;
 import java.io.PrintWriter;
 import java.nio.file.Files;

@@ -1,6 +1,6 @@
 package dev.weir.bench.cli;
 
-import dev.weir.bench.PeerBench;
+import dev.weir.bench.jmh.PeerBench;
 import dev.weir.cli.option.DurationConverter;
 import java.time.Duration;
 import picocli.CommandLine.Option;

@@ -1,9 +1,9 @@
 package dev.weir.bench.gateway;
 
-import dev.weir.bench.BenchCluster;
-import dev.weir.bench.CandidateSeries;
-import dev.weir.bench.ResultTable;
-import dev.weir.bench.Rounds;
+import dev.weir.bench.candidate.BenchCluster;
+import dev.weir.bench.measure.CandidateSeries;
+import dev.weir.bench.measure.ResultTable;
+import dev.weir.bench.measure.Rounds;
 import dev.weir.bench.redis.RedisServer;
 import java.io.IOException;
 import java.nio.file.Path;

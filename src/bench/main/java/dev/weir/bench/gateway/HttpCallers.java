@@ -1,6 +1,6 @@
 package dev.weir.bench.gateway;
 
-import dev.weir.bench.HttpConnection;
+import dev.weir.bench.measure.HttpConnection;
 import java.io.IOException;
 import java.nio.charset.StandardCharsets;
 import java.util.stream.IntStream;

@@ -1,13 +1,13 @@
 package dev.weir.bench.redis;
 
-import dev.weir.bench.BenchCluster;
-import dev.weir.bench.Candidate;
-import dev.weir.bench.CandidateSeries;
 import dev.weir.bench.DecideBench;
-import dev.weir.bench.ResultTable;
-import dev.weir.bench.Rounds;
-import dev.weir.bench.RunPlan;
-import dev.weir.bench.TimeSlices;
+import dev.weir.bench.candidate.BenchCluster;
+import dev.weir.bench.candidate.Candidate;
+import dev.weir.bench.candidate.TimeSlices;
+import dev.weir.bench.measure.CandidateSeries;
+import dev.weir.bench.measure.ResultTable;
+import dev.weir.bench.measure.Rounds;
+import dev.weir.bench.measure.RunPlan;
 import java.io.IOException;
 import java.nio.file.Path;
 import java.util.ArrayList;

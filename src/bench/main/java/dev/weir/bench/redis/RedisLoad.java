@@ -1,6 +1,6 @@
 package dev.weir.bench.redis;
 
-import dev.weir.bench.Zipf;
+import dev.weir.bench.measure.Zipf;
 import java.io.IOException;
 import java.io.UncheckedIOException;
 import java.nio.charset.StandardCharsets;

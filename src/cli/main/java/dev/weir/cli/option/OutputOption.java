@@ -6,7 +6,7 @@ import com.fasterxml.jackson.dataformat.yaml.YAMLFactory;
 import com.fasterxml.jackson.dataformat.yaml.YAMLGenerator;
 import dev.weir.console.OutputException;
 import dev.weir.fault.SafeText;
-import dev.weir.wire.Json;
+import dev.weir.wire.json.Json;
 import java.io.IOException;
 import java.io.PrintWriter;
 import java.io.UncheckedIOException;

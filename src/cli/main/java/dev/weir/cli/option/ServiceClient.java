@@ -8,7 +8,7 @@ import dev.weir.fault.SafeText;
 import dev.weir.kafka.PemFiles;
 import dev.weir.kafka.UnreachableException;
 import dev.weir.server.http.AccessToken;
-import dev.weir.wire.Json;
+import dev.weir.wire.json.Json;
 import java.io.IOException;
 import java.net.URI;
 import java.net.URLEncoder;

@@ -5,7 +5,7 @@ import com.fasterxml.jackson.databind.node.ObjectNode;
 import dev.weir.backtest.DecisionStats;
 import dev.weir.backtest.QueueStats;
 import dev.weir.shape.rules.QueueRules;
-import dev.weir.wire.Json;
+import dev.weir.wire.json.Json;
 import java.util.Map;
 
 /** The counts of decisions and queues as a JSON tree. */

@@ -1,8 +1,8 @@
 package dev.weir.client.kafka;
 
 import dev.weir.event.Decision;
+import dev.weir.fault.UnreadableException;
 import dev.weir.wire.DecisionCodec;
-import dev.weir.wire.UnreadableException;
 import java.util.List;
 import java.util.Map;
 import java.util.Optional;

@@ -1,7 +1,7 @@
 package dev.weir.client.release;
 
 import dev.weir.event.Release;
-import dev.weir.wire.UnreadableException;
+import dev.weir.fault.UnreadableException;
 import java.util.Collection;
 import java.util.Comparator;
 import java.util.HashMap;

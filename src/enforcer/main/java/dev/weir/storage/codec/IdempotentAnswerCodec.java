@@ -7,10 +7,10 @@ import dev.weir.event.IdempotentAnswer;
 import dev.weir.event.LimitStatus;
 import dev.weir.event.PolicyVersion;
 import dev.weir.event.RequestKind;
+import dev.weir.fault.UnreadableException;
 import dev.weir.policy.ContentHash;
 import dev.weir.policy.RequestKey;
 import dev.weir.wire.DecisionCodec;
-import dev.weir.wire.UnreadableException;
 import java.util.ArrayList;
 import java.util.List;
 

@@ -1,5 +1,6 @@
 package dev.weir.storage.codec;
 
+import dev.weir.fault.UnreadableException;
 import dev.weir.shape.QueueState;
 import dev.weir.shape.backlog.QueueStore.ExpiryTimer;
 import dev.weir.shape.backlog.QueueStore.Place;
@@ -11,7 +12,6 @@ import dev.weir.shape.rules.QueueTotal;
 import dev.weir.shape.rules.TierShare;
 import dev.weir.shape.total.OutflowState;
 import dev.weir.wire.AdmissionAvro;
-import dev.weir.wire.UnreadableException;
 import java.util.ArrayList;
 import java.util.HashMap;
 import java.util.List;

@@ -1,6 +1,7 @@
 package dev.weir.storage.codec;
 
 import dev.weir.event.Rejection;
+import dev.weir.fault.UnreadableException;
 import dev.weir.limit.Limit;
 import dev.weir.shape.QueueMessage;
 import dev.weir.shape.Shaper;
@@ -11,7 +12,6 @@ import dev.weir.shape.total.SlotReport;
 import dev.weir.shape.total.SlotReport.LeasedTime;
 import dev.weir.shape.total.SlotRun;
 import dev.weir.wire.AdmissionAvro;
-import dev.weir.wire.UnreadableException;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.Optional;

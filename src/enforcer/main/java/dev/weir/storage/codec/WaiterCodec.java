@@ -4,9 +4,9 @@ import dev.weir.event.Admission;
 import dev.weir.event.DecisionContext;
 import dev.weir.event.Request;
 import dev.weir.event.StateKey;
+import dev.weir.fault.UnreadableException;
 import dev.weir.wire.AdmissionAvro;
 import dev.weir.wire.KeyCodec;
-import dev.weir.wire.UnreadableException;
 import java.util.List;
 
 /**

@@ -2,8 +2,8 @@ package dev.weir.audit.shared;
 
 import dev.weir.audit.finding.Mismatch.AuditedTopic;
 import dev.weir.audit.finding.Mismatch.RecordPosition;
+import dev.weir.fault.UnreadableException;
 import dev.weir.wire.LeaseUsageAvro;
-import dev.weir.wire.UnreadableException;
 import java.util.Iterator;
 import org.apache.kafka.clients.consumer.ConsumerRecord;
 

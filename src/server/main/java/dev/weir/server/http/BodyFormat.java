@@ -4,7 +4,7 @@ import com.fasterxml.jackson.core.JsonProcessingException;
 import com.fasterxml.jackson.databind.JsonNode;
 import com.fasterxml.jackson.databind.ObjectMapper;
 import dev.weir.definition.YamlText;
-import dev.weir.wire.Json;
+import dev.weir.wire.json.Json;
 import io.javalin.http.Context;
 import io.javalin.http.HandlerType;
 import java.io.UncheckedIOException;

@@ -3,7 +3,7 @@ package dev.weir.server.http;
 import com.fasterxml.jackson.databind.node.ObjectNode;
 import dev.weir.fault.Fault;
 import dev.weir.fault.SafeText;
-import dev.weir.wire.Json;
+import dev.weir.wire.json.Json;
 import io.javalin.http.HttpStatus;
 import java.util.List;
 import java.util.Map;

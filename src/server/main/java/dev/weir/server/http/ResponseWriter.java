@@ -3,7 +3,7 @@ package dev.weir.server.http;
 import com.fasterxml.jackson.databind.JsonNode;
 import dev.weir.fault.SafeText;
 import dev.weir.kafka.UnreachableException;
-import dev.weir.wire.Json;
+import dev.weir.wire.json.Json;
 import io.javalin.http.Context;
 import io.javalin.http.HttpResponseException;
 import io.javalin.http.MethodNotAllowedResponse;

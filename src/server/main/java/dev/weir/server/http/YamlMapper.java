@@ -3,7 +3,7 @@ package dev.weir.server.http;
 import com.fasterxml.jackson.databind.ObjectMapper;
 import com.fasterxml.jackson.dataformat.yaml.YAMLFactory;
 import com.fasterxml.jackson.dataformat.yaml.YAMLGenerator;
-import dev.weir.wire.Json;
+import dev.weir.wire.json.Json;
 
 /** Jackson's mapper for YAML requests and responses. */
 public final class YamlMapper {

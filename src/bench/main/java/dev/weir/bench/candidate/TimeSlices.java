@@ -1,0 +1,80 @@
+package dev.weir.bench.candidate;
+
+import dev.weir.bench.measure.CandidateSeries;
+import dev.weir.bench.measure.Rounds;
+import dev.weir.bench.measure.RunPlan;
+import java.io.IOException;
+import java.util.List;
+import java.util.function.Consumer;
+
+/** Runs candidates in turns, so that other load on the machine affects all of them. */
+public final class TimeSlices {
+
+    /** The time before a measurement in which a resumed candidate processes records fetched before its pause. */
+    private static final long SETTLE_MS = 700;
+
+    private final RunPlan effort;
+    private final Consumer<String> progress;
+    private long supplyAhead;
+
+    /**
+     * A source of requests that ensures that a candidate has a number of requests in total, including those that it has
+     * processed.
+     */
+    public interface RequestSupply {
+        void ensureRequests(Candidate lane, long requests) throws Exception;
+    }
+
+    /**
+     * Creates a benchmark.
+     *
+     * @param firstGuess an estimate of the records per second of the fastest candidate
+     * @param progress receives a line for each measurement
+     */
+    public TimeSlices(RunPlan effort, long firstGuess, Consumer<String> progress) {
+        this.effort = effort;
+        this.progress = progress;
+        this.supplyAhead = firstGuess * effort.turn().toMillis() / 1_000;
+    }
+
+    /** Runs a candidate until it has processed a number of requests, which must exist. */
+    public void warmUp(Candidate lane, long requests) throws IOException, InterruptedException {
+        long from = lane.count().records();
+        lane.resume();
+        while (lane.count().records() - from < requests) {
+            Thread.sleep(50);
+        }
+        lane.pause();
+        progress.accept("%s: warmed up".formatted(lane.name()));
+    }
+
+    /** Measures each candidate in each round. */
+    public List<CandidateSeries> measure(List<Candidate> lanes, RequestSupply supply) throws Exception {
+        return Rounds.run(lanes.stream().map(lane -> participant(lane, supply)).toList(), effort.rounds(), progress);
+    }
+
+    /** Returns a candidate for rounds with participants of other kinds. */
+    public Rounds.Participant participant(Candidate lane, RequestSupply supply) {
+        return new Rounds.Participant(lane.name(), () -> measureSlice(lane, supply));
+    }
+
+    /** Returns the records per second of a candidate in a time slice. Repeats the slice if requests ran out in it. */
+    private double measureSlice(Candidate lane, RequestSupply supply) throws Exception {
+        while (true) {
+            long reached = lane.count().records() + supplyAhead;
+            supply.ensureRequests(lane, reached);
+            lane.resume();
+            Thread.sleep(SETTLE_MS);
+            Candidate.RecordCount from = lane.count();
+            Thread.sleep(effort.turn().toMillis());
+            Candidate.RecordCount to = lane.count();
+            lane.pause();
+            double perSecond = to.perSecondSince(from);
+            double wanted = perSecond * (effort.turn().toMillis() + 3 * SETTLE_MS) / 1e3;
+            if (wanted <= supplyAhead && to.records() < reached) {
+                return perSecond;
+            }
+            supplyAhead = 2 * Math.max(supplyAhead, (long) wanted);
+        }
+    }
+}

@@ -1,0 +1,219 @@
+package dev.weir.failure.check;
+
+import dev.weir.event.Decision;
+import dev.weir.event.DecisionOrder;
+import dev.weir.event.Outcome;
+import dev.weir.event.Reason;
+import dev.weir.event.Request;
+import dev.weir.event.RequestKind;
+import dev.weir.failure.check.Evidence.Entry;
+import dev.weir.failure.check.PolicyVersionHistory.Version;
+import dev.weir.limit.LimitOracle;
+import dev.weir.policy.OnExceed;
+import dev.weir.policy.Policy;
+import java.util.ArrayList;
+import java.util.Comparator;
+import java.util.HashMap;
+import java.util.HashSet;
+import java.util.List;
+import java.util.Map;
+import java.util.Set;
+
+/**
+ * The invariant that no limit has admitted more than it may in any window, by the definitions of the limits ({@link
+ * LimitOracle}) and the recorded decisions. The check does not use the algorithms of the enforcer.
+ *
+ * <pre>
+ *   charged       every policy that applies, with the cost           ALLOWED, not repeated, not PEEK
+ *                 except those that would have denied and observe    (observedBy)
+ *                 except the one that shapes                         sent to a queue, whatever its end there
+ *   corrected     every policy that applies, even beyond its limit   SETTLE
+ *                 every limit with count-denied                      DENIED
+ *   time          decidedAt + delay; not before the last charge of the key. A policy that observes goes by the later of
+ *                 decidedAt and its own last request
+ *   order         the recorded order of each task's decisions, which includes requests that were routed to the task
+ *   versions      those in force when the request was decided, among the changes that the decision records
+ * </pre>
+ *
+ * <p>Shared limits are checked by {@link SharedLimitInvariant}. A policy counts as not charged if the decision does not
+ * show whether it was (several policies observe, and one of them would have denied; a policy observes or throttles, and
+ * another one shapes). This can hide an excess, but never reports a false one. The check also skips a late request
+ * whose decision does not contain the time of its charge, if one of its keys received a refund at a later time: a
+ * refund can advance the time of a key even if nothing was in use.
+ */
+final class LimitInvariant {
+
+    private final PolicyVersionHistory rules;
+    private final Breach.Notes notes = new Breach.Notes("3 within-limits", "admissions", "limits", "keys");
+    private final Set<List<Object>> limits = new HashSet<>();
+    private final Map<List<String>, PolicyUsageModel> usages = new HashMap<>();
+    private final Map<Integer, Integer> changeCounts = new HashMap<>(); // by task, of its last decision
+
+    /** A request, with the position of its decision among those of its task. */
+    private record Decided(int task, DecisionOrder position, Request request, Decision decision) {
+        static Decided of(int task, Request request, Decision decision) {
+            DecisionOrder order = decision.context().order();
+            DecisionOrder inOrder = new DecisionOrder(request.source().offset(), 0);
+            return new Decided(task, order == null ? inOrder : order, request, decision);
+        }
+    }
+
+    private LimitInvariant(PolicyVersionHistory rules) {
+        this.rules = rules;
+    }
+
+    static Breach check(Evidence evidence, DecisionsByRequest answers, PolicyVersionHistory rules) {
+        LimitInvariant check = new LimitInvariant(rules);
+        List<Decided> all = new ArrayList<>();
+        for (Entry entry : evidence.requests()) {
+            Request request = evidence.request(entry).request();
+            List<Entry> committed = answers.to(entry.place());
+            if (request != null && !committed.isEmpty()) {
+                int task = evidence.taskOf(request.client());
+                all.add(Decided.of(task, request, committed.get(0).decision()));
+            }
+        }
+        all.sort(Comparator.comparingInt(Decided::task).thenComparing(Decided::position));
+        all.forEach(check::follow);
+        check.usages.values().forEach(usage -> check.start(usage, Long.MAX_VALUE));
+        check.notes.count("keys", check.usages.size());
+        check.notes.count("limits", check.limits.size());
+        return check.notes.done();
+    }
+
+    private void follow(Decided decided) {
+        Request request = decided.request;
+        Decision decision = decided.decision;
+        int count = changesBefore(decided);
+        boolean takesNothing = request.kind() == RequestKind.PEEK || request.kind() == RequestKind.CANCEL;
+        boolean tooLarge = decision.outcome() == Outcome.DENIED && decision.reason() == Reason.TOO_LARGE;
+        boolean isMismatch = decision.reason() == Reason.IDEMPOTENCY_MISMATCH;
+        boolean isRefund = decision.outcome() == Outcome.DENIED && decision.reason() == Reason.SHARED_LIMIT_REFUND;
+        if (takesNothing || decision.repeated() || tooLarge || isMismatch || isRefund) {
+            return;
+        }
+        long nowMs = decidedAtMs(request, decision, count);
+        if (!tellsWhen(request, decision, count) && hasLaterRefund(request, nowMs, count)) {
+            return;
+        }
+        for (Version version : rules.applicable(request, nowMs, count)) {
+            if (!version.policy().isShared()) {
+                charge(version, request, decision, isAdmitted(version.policy(), decision), nowMs);
+            }
+        }
+    }
+
+    /** Returns how many policy changes the task had applied, as the decision records. */
+    private int changesBefore(Decided decided) {
+        int last = changeCounts.getOrDefault(decided.task, 0);
+        int count = rules.countOf(decided.decision.context().policiesChecksum(), last);
+        changeCounts.put(decided.task, count);
+        return count;
+    }
+
+    /**
+     * Returns the time at which limits that are not shared decided a request: its timestamp, or the last charge of one
+     * of its keys, if that is later. The decision contains this time unless a queue or a shared limit, which have their
+     * own time, had a part in it.
+     */
+    private long decidedAtMs(Request request, Decision decision, int count) {
+        if (tellsWhen(request, decision, count)) {
+            return decision.decidedAtMs();
+        }
+        long nowMs = Long.MIN_VALUE;
+        long latestMs = request.timestampMs();
+        while (latestMs > nowMs) {
+            nowMs = latestMs;
+            for (Version version : rules.applicable(request, nowMs, count)) {
+                latestMs = version.policy().observes()
+                        ? latestMs
+                        : Math.max(latestMs, usage(version, request).requestedMs());
+            }
+        }
+        return nowMs;
+    }
+
+    private boolean tellsWhen(Request request, Decision decision, int count) {
+        return !isSent(decision)
+                && rules.applicable(request, request.timestampMs(), count).stream()
+                        .noneMatch(version ->
+                                version.policy().isShared() && !version.policy().observes());
+    }
+
+    private boolean hasLaterRefund(Request request, long nowMs, int count) {
+        return rules.applicable(request, nowMs, count).stream()
+                .anyMatch(version ->
+                        !version.policy().observes() && usage(version, request).refundedMs() > nowMs);
+    }
+
+    private void charge(Version version, Request request, Decision decision, boolean admitted, long decidedMs) {
+        PolicyUsageModel usage = usage(version, request);
+        long nowMs = version.policy().observes() ? Math.max(decidedMs, usage.requestedMs()) : decidedMs;
+        start(usage, usage.notBefore(nowMs));
+        boolean throttles = version.policy().onExceed() instanceof OnExceed.Throttle;
+        boolean putOff = admitted && request.kind() == RequestKind.CONSUME && decision.delayMs() != null;
+        long startMs = decidedMs + (putOff ? decision.delayMs() : 0);
+        long atMs = putOff && throttles ? startMs : usage.notBefore(nowMs);
+        usage.goBy(version, nowMs, usage.notBefore(nowMs));
+        if (!throttles && startMs > atMs && request.cost() > 0) {
+            usage.defer(new PolicyUsageModel.Deferred(request, nowMs, startMs));
+            return;
+        }
+        for (int i = 0; i < version.limits().size(); i++) {
+            PolicyTerms terms = version.limits().get(i).of(request);
+            boolean settles = request.kind() == RequestKind.SETTLE;
+            if (settles || (!admitted && terms.countDenied())) {
+                usage.correct(i, terms, request.cost(), !settles, nowMs, usage.notBefore(nowMs));
+            } else if (admitted) {
+                admit(usage, i, request, nowMs, atMs);
+            }
+        }
+    }
+
+    /** Records the requests that a policy of another layer delayed, and which have started. */
+    private void start(PolicyUsageModel usage, long atMs) {
+        for (PolicyUsageModel.Deferred started : usage.startedBy(atMs)) {
+            for (int i = 0; i < usage.version().limits().size(); i++) {
+                admit(usage, i, started.request(), started.requestMs(), started.startMs());
+            }
+        }
+    }
+
+    private void admit(PolicyUsageModel usage, int index, Request request, long requestMs, long atMs) {
+        Version version = usage.version();
+        PolicyTerms terms = version.limits().get(index).of(request);
+        notes.count("admissions");
+        limits.add(List.of(version.policy().id(), version.policy().version(), index));
+        long excess = usage.admit(index, terms, request.cost(), requestMs, atMs);
+        if (excess > 0) {
+            notes.fault(Oracle.at(request) + ", policy "
+                    + version.policy().id() + " version "
+                    + version.policy().version() + ", " + terms + ": cost " + request.cost()
+                    + " exceeded the limit at " + atMs);
+        }
+    }
+
+    /** Returns whether the decision proves that this policy admitted the request and was charged for it. */
+    private static boolean isAdmitted(Policy policy, Decision decision) {
+        if (isSent(decision)) {
+            return !policy.shapes() && !policy.observes() && !(policy.onExceed() instanceof OnExceed.Throttle);
+        }
+        return decision.outcome() == Outcome.ALLOWED && !decision.observedBy().contains(policy.id());
+    }
+
+    private static boolean isSent(Decision decision) {
+        return decision.queueing() != null;
+    }
+
+    private PolicyUsageModel usage(Version version, Request request) {
+        List<String> key = new ArrayList<>(List.of(version.policy().id(), request.client()));
+        for (String field : version.policy().key()) {
+            if (!field.equals("client")) {
+                String value = request.field(field);
+                key.add(field);
+                key.add(value == null ? "" : value);
+            }
+        }
+        return usages.computeIfAbsent(key, absent -> new PolicyUsageModel());
+    }
+}

@@ -1,0 +1,49 @@
+package dev.weir.failure.check;
+
+import dev.weir.event.Request;
+import java.util.List;
+import java.util.Set;
+
+/** The check of the records of a run against all invariants, which hold whatever was killed during the run. */
+public final class Oracle {
+
+    private Oracle() {}
+
+    /** Checks every invariant, and returns a result for each. */
+    public static List<Breach> check(Evidence evidence) {
+        DecisionsByRequest answers = new DecisionsByRequest(evidence.decisions());
+        PolicyVersionHistory rules = new PolicyVersionHistory(evidence.rules());
+        QueueInvariants queues = new QueueInvariants(evidence, answers, rules);
+        AuditInvariant audited = new AuditInvariant(evidence, rules);
+        Set<Request.Source> shared = evidence.shared(rules);
+        RecordedOrder order = new RecordedOrder(evidence, answers, shared);
+        return List.of(
+                audited.decidedOnce(order.overtaken()),
+                audited.asRecomputed(rules.versions()),
+                LimitInvariant.check(evidence, answers, rules),
+                queues.endedOnce(audited.endedOtherwise()),
+                queues.gapFree(),
+                queues.atItsPace(),
+                AbortedOutputInvariant.check(evidence, answers, shared, order),
+                SharedLimitInvariant.check(evidence, answers, rules));
+    }
+
+    /** Returns whether every request is decided and every queued request has ended. */
+    public static boolean isSettled(Evidence evidence) {
+        DecisionsByRequest answers = new DecisionsByRequest(evidence.decisions());
+        PolicyVersionHistory rules = new PolicyVersionHistory(evidence.rules());
+        QueueInvariants queues = new QueueInvariants(evidence, answers, rules);
+        AuditInvariant audited = new AuditInvariant(evidence, rules);
+        return audited.decidedOnce(List.of()).isOk()
+                && queues.endedOnce(audited.endedOtherwise()).isOk();
+    }
+
+    static String at(Request.Source source) {
+        return "partition " + source.partition() + ", offset " + source.offset();
+    }
+
+    static String at(Request request) {
+        return at(request.source()) + ", client " + request.client() + ", " + request.kind() + " "
+                + request.requestId();
+    }
+}

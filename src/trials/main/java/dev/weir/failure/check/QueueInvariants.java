@@ -1,0 +1,137 @@
+package dev.weir.failure.check;
+
+import dev.weir.audit.finding.Mismatch;
+import dev.weir.event.Decision;
+import dev.weir.event.Outcome;
+import dev.weir.event.Reason;
+import dev.weir.event.Release;
+import dev.weir.event.Request;
+import dev.weir.event.RequestKind;
+import dev.weir.failure.check.Evidence.Entry;
+import dev.weir.shape.rules.QueueRules;
+import dev.weir.shape.rules.QueueTotal;
+import dev.weir.testing.QueueAudit;
+import java.math.BigInteger;
+import java.util.ArrayList;
+import java.util.List;
+
+/**
+ * The invariants of requests that were sent to queues. Repeats are not checked, because they only receive
+ * the first decision again.
+ */
+final class QueueInvariants {
+
+    private final PolicyVersionHistory rules;
+    private final List<Request> requests = new ArrayList<>();
+    private final List<Decision> decisions = new ArrayList<>();
+    private final List<Release> releases;
+    private final QueueAudit audit;
+    private long queued;
+
+    QueueInvariants(Evidence evidence, DecisionsByRequest answers, PolicyVersionHistory rules) {
+        this.rules = rules;
+        releases = evidence.releases().stream().map(Entry::release).toList();
+        for (Entry entry : evidence.requests()) {
+            List<Entry> reported = answers.to(entry.place());
+            List<Entry> ends = answers.endsOf(entry.place());
+            boolean sent =
+                    !ends.isEmpty() || reported.stream().map(Entry::decision).anyMatch(QueueInvariants::wasSent);
+            Request request = sent ? evidence.request(entry).request() : null;
+            if (request != null) {
+                requests.add(request);
+                queued += request.kind() == RequestKind.CONSUME
+                                && reported.stream().anyMatch(QueueInvariants::isQueued)
+                        ? 1
+                        : 0;
+                reported.forEach(answer -> decisions.add(answer.decision()));
+                ends.forEach(end -> decisions.add(end.decision()));
+            }
+        }
+        audit = new QueueAudit(requests, decisions, releases);
+    }
+
+    private static boolean wasSent(Decision decision) {
+        return decision.queueing() != null && !decision.repeated();
+    }
+
+    private static boolean isQueued(Entry answer) {
+        return answer.decision().outcome() == Outcome.QUEUED;
+    }
+
+    /**
+     * Checks that each queued request is released, expires, is evicted or cancelled, exactly once, that a release has
+     * the content of its request, and that the audit finds nothing else.
+     */
+    Breach endedOnce(List<Mismatch> otherwise) {
+        Breach.Notes notes = new Breach.Notes("4 queued-ended-once", "queued", "released", "expired");
+        for (Decision decision : decisions) {
+            if (decision.outcome() == Outcome.EXPIRED) {
+                notes.count("expired");
+            } else if (decision.reason() == Reason.EVICTED) {
+                notes.count("evicted");
+            } else if (decision.reason() == Reason.CANCELLED && decision.outcome() == Outcome.DENIED) {
+                notes.count("cancelled");
+            }
+        }
+        notes.count("queued", queued);
+        notes.count("released", releases.size());
+        otherwise.forEach(difference -> notes.fault(difference.toString()));
+        List.of(audit.answers(), audit.withdrawals(), audit.contents()).forEach(faults -> faults.forEach(notes::fault));
+        rules.queues().values().stream()
+                .filter(versions -> versions.size() == 1)
+                .forEach(versions -> audit.expiries(versions.get(0)).forEach(notes::fault));
+        return notes.done();
+    }
+
+    /** Checks that sequences have no gaps, and that each client's requests leave in order, higher priorities first. */
+    Breach gapFree() {
+        Breach.Notes notes = new Breach.Notes("5 sequences-gap-free", "releases", "queues");
+        notes.count("releases", releases.size());
+        notes.count("queues", rules.queues().size());
+        List.of(audit.sequences(), audit.order()).forEach(faults -> faults.forEach(notes::fault));
+        rules.queues().values().stream()
+                .filter(versions -> versions.size() == 1)
+                .forEach(versions -> audit.priorities(versions.get(0)).forEach(notes::fault));
+        return notes.done();
+    }
+
+    /**
+     * Checks that over every interval, the releases of a queue cost at most the burst plus the refill. If the rules of
+     * a queue or its total have changed, their highest rate and burst count, because releases do not show when stricter
+     * ones were in force.
+     */
+    Breach atItsPace() {
+        Breach.Notes notes = new Breach.Notes("6 outflow-at-its-pace", "releases", "tokens");
+        notes.count("releases", releases.size());
+        notes.count("tokens", releases.stream().mapToLong(Release::cost).sum());
+        rules.queues().values().forEach(versions -> {
+            audit.pace(loosest(versions)).forEach(notes::fault);
+            versions.stream()
+                    .filter(each -> each.total() != null)
+                    .reduce((one, other) -> isFaster(one.total(), other.total()) ? one : other)
+                    .filter(each -> versions.stream().noneMatch(version -> version.total() == null))
+                    .ifPresent(each -> audit.total(each).forEach(notes::fault));
+        });
+        return notes.done();
+    }
+
+    private static QueueRules loosest(List<QueueRules> versions) {
+        QueueRules fastest = versions.stream()
+                .reduce((one, other) -> isFaster(one, other) ? one : other)
+                .orElseThrow();
+        long burst = versions.stream().mapToLong(QueueRules::burst).max().orElseThrow();
+        return fastest.toBuilder().burst(burst).build();
+    }
+
+    private static boolean isFaster(QueueRules one, QueueRules other) {
+        return product(one.limit(), other.perMs()).compareTo(product(other.limit(), one.perMs())) > 0;
+    }
+
+    private static boolean isFaster(QueueTotal one, QueueTotal other) {
+        return product(one.limit(), other.perMs()).compareTo(product(other.limit(), one.perMs())) > 0;
+    }
+
+    private static BigInteger product(long a, long b) {
+        return BigInteger.valueOf(a).multiply(BigInteger.valueOf(b));
+    }
+}
