@@ -5,7 +5,6 @@ import static org.assertj.core.api.Assertions.within;
 
 import dev.weir.event.Release;
 import java.util.List;
-import java.util.Map;
 import org.junit.jupiter.api.Test;
 
 class PacingErrorsTest {
@@ -61,6 +60,9 @@ class PacingErrorsTest {
     }
 
     private static Release release(String queue, long sequence, long releaseAtNanos) {
-        return new Release("r", "c", null, queue, sequence, 0, releaseAtNanos, 1, Map.of(), null);
+        return Release.builder("r", "c", queue)
+                .sequence(sequence)
+                .releaseAtNanos(releaseAtNanos)
+                .build();
     }
 }

@@ -2,6 +2,7 @@ package dev.weir.shape;
 
 import dev.weir.shape.rules.BucketId;
 import dev.weir.shape.rules.Pacing;
+import dev.weir.shape.rules.QueuePartition;
 import dev.weir.shape.rules.QueueRules;
 import dev.weir.shape.rules.QueueTotal;
 import dev.weir.shape.total.LeasedSlots;
@@ -62,7 +63,7 @@ final class PartitionSlots {
     private void setPaces(QueueRules rules) {
         total = rules.total();
         pace = rules.pacing();
-        totalPace = Pacing.of(total.limit(), total.perMs(), 1);
+        totalPace = total.rate().pacing();
         lookAheadNanos = rules.lookAheadMs() * NANOS_PER_MS;
     }
 
@@ -255,10 +256,8 @@ final class PartitionSlots {
         reportedNanos = nowNanos;
         hasReportedDemand = !demands.isEmpty();
         return new SlotReport(
-                queue,
-                partition,
-                total.limit(),
-                total.perMs(),
+                new QueuePartition(queue, partition),
+                total.rate(),
                 lagMs,
                 waiting,
                 grant,
