@@ -111,19 +111,22 @@ public final class JsonViews {
                 .put("limit", queue.rules().limit())
                 .put("perMs", queue.rules().perMs())
                 .put("burst", queue.rules().burst());
-        json.put("keys", queue.keys());
+        QueueView.SeveralBuckets several = queue.buckets() instanceof QueueView.SeveralBuckets all ? all : null;
+        QueueView.OneBucket one = queue.buckets() instanceof QueueView.OneBucket only ? only : null;
+        json.put("keys", several == null ? null : (Long) several.keys());
         json.put("drainMs", queue.drainMs());
         ArrayNode longest = json.putArray("longest");
         for (QueueView.KeyView key : queue.longest()) {
-            ObjectNode one = longest.addObject();
-            one.set("key", Json.MAPPER.valueToTree(key.key()));
-            one.put("waiting", key.waiting())
+            ObjectNode entry = longest.addObject();
+            entry.set("key", Json.MAPPER.valueToTree(key.key()));
+            entry.put("waiting", key.waiting())
                     .put("waitingTokens", key.waitingTokens())
                     .put("oldestWaitMs", key.oldestWaitMs())
                     .put("drainMs", key.drainMs());
         }
-        json.put("released", queue.released());
-        json.put("nextReleaseAt", queue.nextReleaseAtNanos() == null ? null : milliseconds(queue.nextReleaseAtNanos()));
+        json.put("released", one == null ? null : (Long) one.released());
+        boolean isNextKnown = one != null && one.nextReleaseAtNanos() != null;
+        json.put("nextReleaseAt", isNextKnown ? milliseconds(one.nextReleaseAtNanos()) : null);
         return json;
     }
 

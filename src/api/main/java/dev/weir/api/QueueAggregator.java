@@ -233,29 +233,35 @@ final class QueueAggregator {
                 .burst(rate.get("burst").longValue())
                 .tiers(shares)
                 .build();
+        return new QueueView(
+                rules,
+                state.get("deleted").booleanValue(),
+                new QueueView.BacklogView(
+                        state.get("waiting").longValue(),
+                        state.get("waitingTokens").longValue(),
+                        tiers,
+                        number(state.get("oldestWaitMs")),
+                        state.get("drainMs").longValue()),
+                buckets(state));
+    }
+
+    /** Reads what is shown of the buckets, without the number of those on the heap, which is not reported. */
+    private static QueueView.Buckets buckets(JsonNode state) {
+        if (state.get("keys").isNull()) {
+            JsonNode nextReleaseAtMs = state.get("nextReleaseAt");
+            Long nextReleaseAtNanos = nextReleaseAtMs.isNull()
+                    ? null
+                    : (Long) nextReleaseAtMs
+                            .decimalValue()
+                            .multiply(NANOS_PER_MS)
+                            .longValueExact();
+            return new QueueView.OneBucket(state.get("released").longValue(), nextReleaseAtNanos);
+        }
         List<QueueView.KeyView> longest = new ArrayList<>();
         for (JsonNode key : state.get("longest")) {
             longest.add(key(key));
         }
-        JsonNode nextReleaseAtMs = state.get("nextReleaseAt");
-        return new QueueView(
-                rules,
-                state.get("deleted").booleanValue(),
-                state.get("waiting").longValue(),
-                state.get("waitingTokens").longValue(),
-                tiers,
-                number(state.get("oldestWaitMs")),
-                number(state.get("released")),
-                nextReleaseAtMs.isNull()
-                        ? null
-                        : (Long) nextReleaseAtMs
-                                .decimalValue()
-                                .multiply(NANOS_PER_MS)
-                                .longValueExact(),
-                number(state.get("keys")),
-                null,
-                state.get("drainMs").longValue(),
-                longest);
+        return new QueueView.SeveralBuckets(state.get("keys").longValue(), 0, longest);
     }
 
     private static QueueView.KeyView key(JsonNode key) {

@@ -57,16 +57,9 @@ class DrainingQueuesTest {
         return new QueueView(
                 rules,
                 true,
-                waiting,
-                waiting,
-                List.of(new QueueView.TierView("free", TierShare.DEFAULT, waiting)),
-                7L,
-                null,
-                null,
-                null,
-                null,
-                100,
-                List.of());
+                new QueueView.BacklogView(
+                        waiting, waiting, List.of(new QueueView.TierView("free", TierShare.DEFAULT, waiting)), 7L, 100),
+                new QueueView.OneBucket(0, null));
     }
 
     @Test

@@ -368,8 +368,11 @@ class WeirServiceTest {
                 new QueueView.TierView("gold", new TierShare(1, 4), 2),
                 new QueueView.TierView(null, TierShare.DEFAULT, 1));
         long releaseAtMs = System.currentTimeMillis();
-        HERE.queue = new Result.Local<>(
-                new QueueView(rules, false, 3, 7, tiers, 5_000L, 42L, releaseAtMs * 1_000_000 + 20_000, 0));
+        HERE.queue = new Result.Local<>(new QueueView(
+                rules,
+                false,
+                new QueueView.BacklogView(3, 7, tiers, 5_000L, 0),
+                new QueueView.OneBucket(42, releaseAtMs * 1_000_000 + 20_000)));
         Reply live = caller.get("/v1/queues/sms");
         assertThat(live.header("ETag")).isEqualTo("\"1\"");
         assertThat(live.json().at("/definition/per").asText()).isEqualTo("1s");
@@ -381,7 +384,8 @@ class WeirServiceTest {
         assertThat(state.at("/tiers/1/tier").isNull()).isTrue();
         assertThat(caller.get("/v1/queues").json().at("/queues/0/id").asText()).isEqualTo("sms");
 
-        HERE.queue = new Result.Local<>(new QueueView(rules, false, 0, 0, List.of(), null, 42L, null, 0));
+        HERE.queue = new Result.Local<>(new QueueView(
+                rules, false, new QueueView.BacklogView(0, 0, List.of(), null, 0), new QueueView.OneBucket(42, null)));
         assertThat(caller.get("/v1/queues/sms").json().at("/state/oldestWaitMs").isNull())
                 .isTrue();
         Reply unkeyed = caller.get("/v1/queues/sms/keys/tenant=acme");
@@ -394,7 +398,8 @@ class WeirServiceTest {
         trusted.delete("/v1/policies/all-sms", ANY);
         assertThat(trusted.delete("/v1/queues/sms", ANY).status()).isEqualTo(204);
         assertThat(caller.get("/v1/queues/sms").detail()).isEqualTo("there is no queue 'sms'");
-        HERE.queue = new Result.Local<>(new QueueView(rules, true, 3, 7, tiers, 5_000L, 42L, 0L, 0));
+        HERE.queue = new Result.Local<>(new QueueView(
+                rules, true, new QueueView.BacklogView(3, 7, tiers, 5_000L, 0), new QueueView.OneBucket(42, 0L)));
         Reply draining = caller.get("/v1/queues/sms");
         assertThat(draining.json().get("definition").isNull()).isTrue();
         assertThat(draining.json().at("/state/deleted").asBoolean()).isTrue();
@@ -411,7 +416,12 @@ class WeirServiceTest {
         List<QueueView.KeyView> longest =
                 List.of(new QueueView.KeyView(Map.of("tenant", "acme", "model", "large"), 2, 6, 5_000, 1_000));
         HERE.queue = new Result.Partial<>(
-                new QueueView(rules, false, 3, 7, List.of(), 5_000L, null, null, 2L, 1L, 1_000, longest), Set.of());
+                new QueueView(
+                        rules,
+                        false,
+                        new QueueView.BacklogView(3, 7, List.of(), 5_000L, 1_000),
+                        new QueueView.SeveralBuckets(2, 1, longest)),
+                Set.of());
         Reply whole = caller.get("/v1/queues/hooks");
         assertThat(whole.json().get("missing")).isEmpty();
         JsonNode all = whole.json().get("state");
@@ -422,7 +432,8 @@ class WeirServiceTest {
                         + "\"waitingTokens\":6,\"oldestWaitMs\":5000,\"drainMs\":1000}");
         assertThat(all.get("keys").asInt()).isEqualTo(2);
         assertThat(all.get("released").isNull()).isTrue();
-        HERE.queue = new Result.Local<>(new QueueView(rules, false, 1, 1, List.of(), 5_000L, 9L, null, 0));
+        HERE.queue = new Result.Local<>(new QueueView(
+                rules, false, new QueueView.BacklogView(1, 1, List.of(), 5_000L, 0), new QueueView.OneBucket(9, null)));
         Reply one = caller.get("/v1/queues/hooks/keys/tenant=a%26b%2F%3D+%C3%A9&mod%65l=");
         assertThat(HERE.requestedKey.get()).isEqualTo(Map.of("tenant", "a&b/= é", "model", ""));
         assertThat(one.json().get("key").toString()).isEqualTo("{\"model\":\"\",\"tenant\":\"a&b/= é\"}");

@@ -6,7 +6,6 @@ import static org.assertj.core.api.Assertions.within;
 import dev.weir.bench.candidate.BenchQueues;
 import dev.weir.event.Release;
 import java.util.List;
-import java.util.Map;
 import org.junit.jupiter.api.Test;
 
 class PacingErrorsTest {
@@ -62,6 +61,9 @@ class PacingErrorsTest {
     }
 
     private static Release release(String queue, long sequence, long releaseAtNanos) {
-        return new Release("r", "c", null, queue, sequence, 0, releaseAtNanos, 1, Map.of(), null);
+        return Release.builder("r", "c", queue)
+                .sequence(sequence)
+                .releaseAtNanos(releaseAtNanos)
+                .build();
     }
 }

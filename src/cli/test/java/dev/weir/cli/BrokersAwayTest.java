@@ -180,7 +180,7 @@ class BrokersAwayTest {
             try (Admin admin = Admin.create(KafkaSettings.admin(config))) {
                 TopicSetup.createMissing(admin, config, TopicSetup.RequestTime.LOG_APPEND);
             }
-            send(address, new Release("r", "c", null, "q", 1, 0, 1_500, 1, Map.of(), null));
+            send(address, Release.builder("r", "c", "q").releaseAtNanos(1_500).build());
             Path out = here.resolve("watch.out");
             Path err = here.resolve("watch.err");
             Process watch = JavaProcess.of(

@@ -25,7 +25,6 @@ import java.nio.file.Files;
 import java.nio.file.Path;
 import java.util.ArrayList;
 import java.util.List;
-import java.util.Map;
 import java.util.concurrent.TimeUnit;
 import org.apache.kafka.clients.admin.Admin;
 import org.apache.kafka.clients.producer.KafkaProducer;
@@ -53,7 +52,11 @@ class ConsoleConsumerTest {
                         new Decision.Status(Outcome.DENIED, Reason.LIMIT_EXCEEDED, 429),
                         new Decision.Timing(1_000, 100L, null))
                 .withLimit(new PolicyVersion("p", 2), new LimitStatus("gcra 5/1s", 5L, 1_000L, 0L, 900L));
-        Release release = new Release("m1", "bob", null, "sms", 1, 900, 1_000_020_000, 1, Map.of(), new byte[] {1});
+        Release release = Release.builder("m1", "bob", "sms")
+                .enqueuedAtMs(900)
+                .releaseAtNanos(1_000_020_000)
+                .payload(new byte[] {1})
+                .build();
         StringWriter json = new StringWriter();
         StringWriter releaseJson = new StringWriter();
         try (DecisionJson out = new DecisionJson(json);

@@ -204,7 +204,7 @@ class DocumentationTest {
     @Test
     void the_page_for_other_languages_has_the_headers_of_the_records() throws Exception {
         Request request = RequestJson.read("{\"requestId\":\"r\",\"client\":\"c\"}", 0, new Request.Source(0, 0));
-        Release release = new Release("r", "c", null, "q", 1, 0, 0, 1, Map.of(), null);
+        Release release = Release.builder("r", "c", "q").build();
         String ofRequest = header(new RequestCodec().encode(request));
         assertThat(Path.of("topology-docs", "how-to", "other-languages.md"))
                 .content()

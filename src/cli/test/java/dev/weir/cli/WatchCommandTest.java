@@ -10,7 +10,6 @@ import dev.weir.kafka.Topics;
 import dev.weir.topics.TopicSetup;
 import dev.weir.wire.ReleaseCodec;
 import java.util.List;
-import java.util.Map;
 import org.apache.kafka.clients.admin.Admin;
 import org.apache.kafka.clients.producer.KafkaProducer;
 import org.apache.kafka.clients.producer.ProducerRecord;
@@ -86,6 +85,10 @@ class WatchCommandTest {
     }
 
     private static Release release(String requestId, String client, String queue, long sequence) {
-        return new Release(requestId, client, null, queue, sequence, 900, 1_000_020_000, 1, Map.of(), null);
+        return Release.builder(requestId, client, queue)
+                .sequence(sequence)
+                .enqueuedAtMs(900)
+                .releaseAtNanos(1_000_020_000)
+                .build();
     }
 }

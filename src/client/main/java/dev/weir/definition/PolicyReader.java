@@ -93,19 +93,19 @@ final class PolicyReader {
         Sharing sharing = sharing(tree, key);
         EffectivePeriod effective = effective(tree);
         try {
-            return new Policy(
-                    Objects.requireNonNullElse(id, "unnamed"),
-                    version,
-                    effective,
-                    Objects.requireNonNullElse(layer, Policy.DEFAULT_LAYER),
-                    priority == null ? 0 : priority.intValue(),
-                    match,
-                    key,
-                    terms,
-                    maxSizeBytes,
-                    Objects.requireNonNullElse(onExceed, OnExceed.DENY),
-                    Objects.requireNonNullElse(idempotencyMs, 0L),
-                    sharing);
+            return Policy.builder(Objects.requireNonNullElse(id, "unnamed"))
+                    .version(version)
+                    .effective(effective)
+                    .layer(Objects.requireNonNullElse(layer, Policy.DEFAULT_LAYER))
+                    .priority(priority == null ? 0 : priority.intValue())
+                    .match(match)
+                    .key(key)
+                    .terms(terms)
+                    .maxSizeBytes(maxSizeBytes)
+                    .onExceed(Objects.requireNonNullElse(onExceed, OnExceed.DENY))
+                    .idempotencyMs(Objects.requireNonNullElse(idempotencyMs, 0L))
+                    .sharing(sharing)
+                    .build();
         } catch (IllegalArgumentException e) {
             addFault(tree, e);
             return null;

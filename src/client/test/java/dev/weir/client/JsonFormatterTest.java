@@ -34,7 +34,7 @@ class JsonFormatterTest {
                     null,
                     new DecisionContext(null, null)));
     private static final byte[] RELEASE =
-            new ReleaseCodec().encode(new Release("m1", "bob", null, "sms", 1, 0, 0, 1, Map.of(), null));
+            new ReleaseCodec().encode(Release.builder("m1", "bob", "sms").build());
     private static final byte[] LEASE_USAGE = new LeaseUsageAvro(Optional.empty())
             .encode(new LeaseUsage(
                     new LeaseUsage.Origin("holder-1", 1, 1),

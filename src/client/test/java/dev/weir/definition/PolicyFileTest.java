@@ -22,7 +22,6 @@ import dev.weir.limit.SlidingWindowCounter;
 import dev.weir.limit.SlidingWindowLog;
 import dev.weir.limit.TokenBucket;
 import dev.weir.limit.Unlimited;
-import dev.weir.policy.EffectivePeriod;
 import dev.weir.policy.Glob;
 import dev.weir.policy.OnExceed;
 import dev.weir.policy.Policy;
@@ -78,23 +77,16 @@ class PolicyFileTest {
 
     @Test
     void reads_the_example_of_the_design() throws FaultsException {
-        Policy expected = new Policy(
-                "free-articles",
-                1,
-                EffectivePeriod.ALWAYS,
-                "client",
-                10,
-                new RequestMatcher(
-                        Map.of("tier", List.of(new Glob("free")), "endpoint", List.of(new Glob("/articles/**")))),
-                List.of("client"),
-                List.of(
+        Policy expected = Policy.builder("free-articles")
+                .priority(10)
+                .match(new RequestMatcher(
+                        Map.of("tier", List.of(new Glob("free")), "endpoint", List.of(new Glob("/articles/**")))))
+                .terms(List.of(
                         new Policy.Term(
                                 "sliding-window-counter 5/1m", new SlidingWindowCounter(5, 60_000, false, false)),
-                        new Policy.Term("token-bucket 10/1s burst 20", new TokenBucket(Rate.of(10, 1000), 20, false))),
-                65_536L,
-                OnExceed.DENY,
-                0,
-                null);
+                        new Policy.Term("token-bucket 10/1s burst 20", new TokenBucket(Rate.of(10, 1000), 20, false))))
+                .maxSizeBytes(65_536L)
+                .build();
         String json = "{'id':'free-articles','layer':'client','priority':10,"
                 + "'match':{'tier':'free','endpoint':'/articles/**'},'key':['client'],"
                 + "'limits':[{'algorithm':'sliding-window-counter','limit':5,'per':'1m'},"
@@ -137,19 +129,9 @@ class PolicyFileTest {
     @Test
     void has_defaults_for_all_but_the_id_and_the_limits() throws FaultsException {
         assertThat(policy("policies: [{id: a, limits: [{unlimited: true}]}]"))
-                .isEqualTo(new Policy(
-                        "a",
-                        1,
-                        EffectivePeriod.ALWAYS,
-                        "client",
-                        0,
-                        RequestMatcher.ALL,
-                        List.of("client"),
-                        List.of(new Policy.Term("unlimited", new Unlimited())),
-                        null,
-                        OnExceed.DENY,
-                        0,
-                        null));
+                .isEqualTo(Policy.builder("a")
+                        .terms(List.of(new Policy.Term("unlimited", new Unlimited())))
+                        .build());
     }
 
     @Test
@@ -165,23 +147,19 @@ class PolicyFileTest {
                                   max-size: 1500
                                   on-exceed: shadow-ban
                                 """))
-                .isEqualTo(new Policy(
-                        "B_1.x-2",
-                        1,
-                        EffectivePeriod.ALWAYS,
-                        "endpoint",
-                        -1000,
-                        new RequestMatcher(Map.of(
+                .isEqualTo(Policy.builder("B_1.x-2")
+                        .layer("endpoint")
+                        .priority(-1000)
+                        .match(new RequestMatcher(Map.of(
                                 "tier", List.of(new Glob("gold"), new Glob("1.10"), new Glob("true")),
                                 "n", List.of(new Glob("5")),
                                 "client", List.of(new Glob("NO")),
-                                "empty", List.of(new Glob("")))),
-                        List.of("endpoint", "client"),
-                        List.of(new Policy.Term("gcra 0", new Blocked())),
-                        1500L,
-                        OnExceed.SHADOW_BAN,
-                        0,
-                        null));
+                                "empty", List.of(new Glob("")))))
+                        .key(List.of("endpoint", "client"))
+                        .terms(List.of(new Policy.Term("gcra 0", new Blocked())))
+                        .maxSizeBytes(1500L)
+                        .onExceed(OnExceed.SHADOW_BAN)
+                        .build());
         assertThat(policy("policies: [{id: a, key: client, limits: [{unlimited: true}], on-exceed: observe}]"))
                 .extracting(Policy::key, Policy::onExceed)
                 .containsExactly(List.of("client"), OnExceed.OBSERVE);

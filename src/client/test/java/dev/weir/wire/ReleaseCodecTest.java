@@ -21,29 +21,32 @@ class ReleaseCodecTest {
 
     @Test
     void a_release_survives_a_round_trip() throws UnreadableException {
-        assertComesBack(new Release(
-                "żądanie",
-                "żółw",
-                "złoto",
-                "kolejka-łąk",
-                Long.MAX_VALUE,
-                1_000,
-                1_785_000_000_123_456_789L,
-                Long.MAX_VALUE,
-                Map.of("endpoint", "/łąka", "", ""),
-                new byte[] {0, -1, 127}));
+        assertComesBack(Release.builder("żądanie", "żółw", "kolejka-łąk")
+                .tier("złoto")
+                .sequence(Long.MAX_VALUE)
+                .enqueuedAtMs(1_000)
+                .releaseAtNanos(1_785_000_000_123_456_789L)
+                .cost(Long.MAX_VALUE)
+                .attributes(Map.of("endpoint", "/łąka", "", ""))
+                .payload(new byte[] {0, -1, 127})
+                .build());
     }
 
     @Test
     void absent_fields_stay_absent() throws UnreadableException {
-        assertComesBack(new Release("", "", null, "", 0, 0, 0, 0, Map.of(), null));
-        assertComesBack(new Release("r", "c", "", "q", 1, 0, 0, 0, Map.of(), new byte[0]));
+        assertComesBack(Release.builder("", "", "").sequence(0).cost(0).build());
+        assertComesBack(Release.builder("r", "c", "q")
+                .tier("")
+                .cost(0)
+                .payload(new byte[0])
+                .build());
     }
 
     @ParameterizedTest
     @ValueSource(longs = {0, 1, 999_999_999, 1_000_000_000, 1_000_020_001, 1_785_000_000_123_456_789L, Long.MAX_VALUE})
     void the_time_of_release_keeps_its_nanoseconds(long releaseAtNanos) throws UnreadableException {
-        assertComesBack(new Release("r", "c", null, "q", 1, 0, releaseAtNanos, 1, Map.of(), null));
+        assertComesBack(
+                Release.builder("r", "c", "q").releaseAtNanos(releaseAtNanos).build());
     }
 
     @Test
@@ -54,7 +57,8 @@ class ReleaseCodecTest {
         assertThatThrownBy(() -> avro.decode(null))
                 .isInstanceOf(UnreadableException.class)
                 .hasMessage("the record has no value");
-        byte[] early = avro.encode(new Release("r", "c", null, "q", 1, 0, -1_000_000_000, 1, Map.of(), null));
+        byte[] early = avro.encode(
+                Release.builder("r", "c", "q").releaseAtNanos(-1_000_000_000).build());
         assertThatThrownBy(() -> avro.decode(early))
                 .isInstanceOf(UnreadableException.class)
                 .hasMessage("releaseAt must not be before 1970");
@@ -63,7 +67,7 @@ class ReleaseCodecTest {
     @Test
     void invalid_json_of_a_release_is_rejected() {
         String good = new String(
-                json.encode(new Release("r", "c", null, "q", 1, 0, 1_500, 1, Map.of(), null)), StandardCharsets.UTF_8);
+                json.encode(Release.builder("r", "c", "q").releaseAtNanos(1_500).build()), StandardCharsets.UTF_8);
         assertThat(good).contains("\"releaseAt\":0.0015,").doesNotContain("\n");
         Map<String, String> bad = Map.of(
                 good.replace("\"client\":\"c\",", ""), "client is required",

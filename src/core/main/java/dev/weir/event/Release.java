@@ -32,33 +32,32 @@ public record Release(
         Map<String, String> attributes,
         byte[] payload) {
 
-    /** Creates a release of a queue without key fields. */
-    public Release(
-            String requestId,
-            String client,
-            String tier,
-            String queue,
-            long sequence,
-            long enqueuedAtMs,
-            long releaseAtNanos,
-            long cost,
-            Map<String, String> attributes,
-            byte[] payload) {
-        this(
-                requestId,
-                client,
-                tier,
-                queue,
-                Map.of(),
-                sequence,
-                enqueuedAtMs,
-                releaseAtNanos,
-                cost,
-                attributes,
-                payload);
+    private static final long NANOS_PER_MS = 1_000_000;
+
+    /**
+     * Returns a builder of the first release of a queue without key fields: of one token, queued and released at 0,
+     * without tier, attributes and payload.
+     *
+     * @param requestId identifies the request
+     * @param client the client of the request
+     * @param queue the id of the queue
+     */
+    public static Builder builder(String requestId, String client, String queue) {
+        return new Builder(requestId, client, queue);
     }
 
-    private static final long NANOS_PER_MS = 1_000_000;
+    /** Returns a builder that starts with the fields of this release. */
+    public Builder toBuilder() {
+        return new Builder(requestId, client, queue)
+                .tier(tier)
+                .key(key)
+                .sequence(sequence)
+                .enqueuedAtMs(enqueuedAtMs)
+                .releaseAtNanos(releaseAtNanos)
+                .cost(cost)
+                .attributes(attributes)
+                .payload(payload);
+    }
 
     /**
      * Returns how long the request waited, in whole milliseconds rounded down; 0 if it would be negative because two
@@ -66,5 +65,91 @@ public record Release(
      */
     public long waitMs() {
         return Math.max(0, releaseAtNanos / NANOS_PER_MS - enqueuedAtMs);
+    }
+
+    /** Builds a {@link Release}. It copies and checks nothing. Not thread-safe. */
+    public static final class Builder {
+
+        private final String requestId;
+        private final String client;
+        private final String queue;
+        private String tier;
+        private Map<String, String> key = Map.of();
+        private long sequence = 1;
+        private long enqueuedAtMs;
+        private long releaseAtNanos;
+        private long cost = 1;
+        private Map<String, String> attributes = Map.of();
+        private byte[] payload;
+
+        private Builder(String requestId, String client, String queue) {
+            this.requestId = requestId;
+            this.client = client;
+            this.queue = queue;
+        }
+
+        /** Sets the client's tier; null for none, the default. */
+        public Builder tier(String value) {
+            tier = value;
+            return this;
+        }
+
+        /** Sets the values of the queue's key fields, by name. By default there are none. */
+        public Builder key(Map<String, String> value) {
+            key = value;
+            return this;
+        }
+
+        /** Sets the number of the release among those of the queue, or of the key. The default is 1. */
+        public Builder sequence(long value) {
+            sequence = value;
+            return this;
+        }
+
+        /** Sets when the request was queued, in milliseconds since the epoch. The default is 0. */
+        public Builder enqueuedAtMs(long value) {
+            enqueuedAtMs = value;
+            return this;
+        }
+
+        /** Sets when the request can be processed, in nanoseconds since the epoch. The default is 0. */
+        public Builder releaseAtNanos(long value) {
+            releaseAtNanos = value;
+            return this;
+        }
+
+        /** Sets the tokens. The default is 1. */
+        public Builder cost(long value) {
+            cost = value;
+            return this;
+        }
+
+        /** Sets the attributes of the request. By default there are none. */
+        public Builder attributes(Map<String, String> value) {
+            attributes = value;
+            return this;
+        }
+
+        /** Sets the payload of the request; null for none, the default. */
+        public Builder payload(byte[] value) {
+            payload = value;
+            return this;
+        }
+
+        /** Returns the release. */
+        public Release build() {
+            return new Release(
+                    requestId,
+                    client,
+                    tier,
+                    queue,
+                    key,
+                    sequence,
+                    enqueuedAtMs,
+                    releaseAtNanos,
+                    cost,
+                    attributes,
+                    payload);
+        }
     }
 }

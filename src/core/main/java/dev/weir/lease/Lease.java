@@ -14,25 +14,23 @@ package dev.weir.lease;
  * @param amount tokens lent
  * @param used tokens used so far
  * @param lastUsedMs the decision time of the last use
- * @param appendedAtMs the broker's time when it appended the request for the lease
- * @param fromMs the ledger's time at the grant: {@code appendedAtMs}, or the latest decision time known to the ledger
- *     if that is later
- * @param untilMs the end (exclusive) of the lease, in ledger time
- * @param sentMs when the lease was requested, by the holder's monotonic clock
+ * @param term when the lease was requested, and for which time it was granted
  * @param isReported whether the current usage was reported to the ledger
  * @param isClosing whether unneeded tokens were returned because the lease is about to expire
  */
 public record Lease(
-        long id,
-        long amount,
-        long used,
-        long lastUsedMs,
-        long appendedAtMs,
-        long fromMs,
-        long untilMs,
-        long sentMs,
-        boolean isReported,
-        boolean isClosing) {
+        long id, long amount, long used, long lastUsedMs, Term term, boolean isReported, boolean isClosing) {
+
+    /**
+     * The time for which a lease was granted.
+     *
+     * @param appendedAtMs the broker's time when it appended the request for the lease
+     * @param fromMs the ledger's time at the grant: {@code appendedAtMs}, or the latest decision time known to the
+     *     ledger if that is later
+     * @param untilMs the end (exclusive) of the lease, in ledger time
+     * @param sentMs when the lease was requested, by the holder's monotonic clock
+     */
+    public record Term(long appendedAtMs, long fromMs, long untilMs, long sentMs) {}
 
     /** The maximum drift: the monotonic clocks of two machines may differ in rate by one part in this many. */
     public static final int MAX_DRIFT_PARTS = 50;
@@ -46,10 +44,7 @@ public record Lease(
                 granted.amount(),
                 0,
                 0,
-                granted.appendedAtMs(),
-                granted.fromMs(),
-                granted.untilMs(),
-                sentMs,
+                new Term(granted.appendedAtMs(), granted.fromMs(), granted.untilMs(), sentMs),
                 true,
                 false);
     }
@@ -60,8 +55,8 @@ public record Lease(
 
     /** Returns when the lease expires, by the holder's monotonic clock. */
     long expiresAtMs() {
-        long termMs = untilMs - appendedAtMs;
-        return sentMs + termMs - termMs / MAX_DRIFT_PARTS;
+        long termMs = term.untilMs - term.appendedAtMs;
+        return term.sentMs + termMs - termMs / MAX_DRIFT_PARTS;
     }
 
     /**
@@ -69,25 +64,26 @@ public record Lease(
      * was sent.
      */
     long brokerAheadMs() {
-        return appendedAtMs - sentMs;
+        return term.appendedAtMs - term.sentMs;
     }
 
     Lease used(long tokens, long useMs) {
-        return new Lease(id, amount, used + tokens, useMs, appendedAtMs, fromMs, untilMs, sentMs, false, isClosing);
+        return new Lease(id, amount, used + tokens, useMs, term, false, isClosing);
     }
 
     /** Returns the lease after a report that keeps {@code held} unused tokens and returns the rest. */
     Lease reported(long held, boolean closing) {
-        return new Lease(id, used + held, used, lastUsedMs, appendedAtMs, fromMs, untilMs, sentMs, true, closing);
+        return new Lease(id, used + held, used, lastUsedMs, term, true, closing);
     }
 
     /** Returns the lease expired and without unused tokens. Its usage has yet to be reported to the ledger. */
     Lease revoked() {
-        return new Lease(id, used, used, lastUsedMs, appendedAtMs, fromMs, untilMs, LONG_AGO_MS, false, true);
+        Term ended = new Term(term.appendedAtMs, term.fromMs, term.untilMs, LONG_AGO_MS);
+        return new Lease(id, used, used, lastUsedMs, ended, false, true);
     }
 
     /** Returns a time, by the holder's clock, at or somewhat after the last use. */
     long usedUpAtMs() {
-        return sentMs + Math.max(0, lastUsedMs - appendedAtMs);
+        return term.sentMs + Math.max(0, lastUsedMs - term.appendedAtMs);
     }
 }

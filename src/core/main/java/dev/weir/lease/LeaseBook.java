@@ -72,7 +72,7 @@ public record LeaseBook(
     private static final int MAX_DOUBLINGS = 6;
 
     private static final Comparator<Lease> BY_END =
-            Comparator.comparingLong(Lease::untilMs).thenComparingLong(Lease::id);
+            Comparator.<Lease>comparingLong(lease -> lease.term().untilMs()).thenComparingLong(Lease::id);
 
     /**
      * Tokens that were requested, whether they were available or not.
@@ -229,7 +229,7 @@ public record LeaseBook(
      */
     public static LeaseBook reconstructed(
             long available, OptionalLong free, long atMs, long retryAfterMs, boolean isLent) {
-        Lease lease = new Lease(1, available, 0, 0, atMs, atMs, Long.MAX_VALUE, 0, true, false);
+        Lease lease = new Lease(1, available, 0, 0, new Lease.Term(atMs, atMs, Long.MAX_VALUE, 0), true, false);
         LastRequest refused = retryAfterMs == 0
                 ? LastRequest.NONE
                 : new LastRequest(0, 0, 0, 1, retryAfterMs, retryAfterMs, new Scarcity(1, Long.MAX_VALUE, isLent));
@@ -249,7 +249,7 @@ public record LeaseBook(
         long earliestMs = clockMs;
         for (Lease lease : leases) {
             if (lease.remaining() > 0 && nowMs < lease.expiresAtMs()) {
-                earliestMs = Math.max(earliestMs, lease.fromMs());
+                earliestMs = Math.max(earliestMs, lease.term().fromMs());
             }
         }
         return earliestMs;
@@ -338,13 +338,15 @@ public record LeaseBook(
     public long availableUntilLedgerMs(long nowMs, long atMs) {
         long untilMs = Long.MAX_VALUE;
         for (Lease lease : leases) {
-            untilMs = isUsable(lease, nowMs, atMs) ? Math.min(untilMs, lease.untilMs()) : untilMs;
+            untilMs = isUsable(lease, nowMs, atMs)
+                    ? Math.min(untilMs, lease.term().untilMs())
+                    : untilMs;
         }
         return untilMs;
     }
 
     private static boolean isUsable(Lease lease, long nowMs, long atMs) {
-        return nowMs < lease.expiresAtMs() && atMs < lease.untilMs();
+        return nowMs < lease.expiresAtMs() && atMs < lease.term().untilMs();
     }
 
     /** Returns the book with {@code cost} added to the demand, whether it can be met or not. */
@@ -713,7 +715,7 @@ public record LeaseBook(
     public long expiresAtMs() {
         long atMs = clockMs;
         for (Lease lease : leases) {
-            atMs = Math.max(atMs, lease.untilMs());
+            atMs = Math.max(atMs, lease.term().untilMs());
         }
         return atMs;
     }

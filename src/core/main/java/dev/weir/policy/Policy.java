@@ -155,6 +155,30 @@ public record Policy(
         }
     }
 
+    /**
+     * Returns a builder of version 1 of a policy with the defaults of {@code policies.yaml}: always in force, for all
+     * requests, counted by client, denying what exceeds the limits.
+     */
+    public static PolicyBuilder builder(String id) {
+        return new PolicyBuilder(id);
+    }
+
+    /** Returns a builder that starts with this policy. */
+    public PolicyBuilder toBuilder() {
+        return builder(id)
+                .version(version)
+                .effective(effective)
+                .layer(layer)
+                .priority(priority)
+                .match(match)
+                .key(key)
+                .terms(terms)
+                .maxSizeBytes(maxSizeBytes)
+                .onExceed(onExceed)
+                .idempotencyMs(idempotencyMs)
+                .sharing(sharing);
+    }
+
     private static void requireSharable(OnExceed onExceed, List<Term> terms) {
         if (onExceed instanceof OnExceed.Throttle) {
             throw new IllegalArgumentException(
@@ -215,19 +239,7 @@ public record Policy(
 
     /** Returns this policy in force at all times. */
     public Policy alwaysEffective() {
-        return new Policy(
-                id,
-                version,
-                EffectivePeriod.ALWAYS,
-                layer,
-                priority,
-                match,
-                key,
-                terms,
-                maxSizeBytes,
-                onExceed,
-                idempotencyMs,
-                sharing);
+        return toBuilder().effective(EffectivePeriod.ALWAYS).build();
     }
 
     /** Returns the time from which this version is in force, in milliseconds since the epoch. */

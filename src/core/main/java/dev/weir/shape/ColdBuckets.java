@@ -1,6 +1,7 @@
 package dev.weir.shape;
 
 import dev.weir.decision.state.KeyValueTable;
+import dev.weir.event.DueTime;
 import dev.weir.shape.backlog.WorkBudget;
 import dev.weir.shape.rules.BucketId;
 import dev.weir.shape.timer.TimerKey;
@@ -59,7 +60,7 @@ final class ColdBuckets {
         changedTiers.add(tier);
         List<TimerKey> added = new ArrayList<>(2);
         added.add(contending(tier).add(bucket, turnNanos, nowNanos));
-        if (expiryNanos < Long.MAX_VALUE) {
+        if (expiryNanos < DueTime.NEVER) {
             added.add(due.add(bucket, expiryNanos, nowNanos));
         }
         return added;
@@ -110,7 +111,7 @@ final class ColdBuckets {
         return List.copyOf(contending.keySet());
     }
 
-    /** Returns a time before which no bucket is due; {@link Long#MAX_VALUE} if there are none. */
+    /** Returns a time before which no bucket is due; {@link DueTime#NEVER} if there are none. */
     long dueNanos() {
         return due.dueNanos();
     }

@@ -1,5 +1,6 @@
 package dev.weir.shape;
 
+import dev.weir.event.DueTime;
 import dev.weir.shape.timer.TimerQueue;
 import java.util.Comparator;
 import java.util.TreeSet;
@@ -34,12 +35,12 @@ final class HotBuckets {
     /**
      * Schedules a bucket, replacing its earlier schedule.
      *
-     * @param nanos when it is due; {@link Long#MAX_VALUE} if it has nothing to do
+     * @param nanos when it is due; {@link DueTime#NEVER} if it has nothing to do
      * @param mayCool whether the bucket can be unloaded
      */
     void schedule(LeakyBucketQueue bucket, long nanos, boolean mayCool) {
         unschedule(bucket);
-        if (nanos == Long.MAX_VALUE) {
+        if (nanos == DueTime.NEVER) {
             return;
         }
         bucket.scheduleAt(nanos, nextOrder++);
@@ -59,9 +60,9 @@ final class HotBuckets {
         return keys;
     }
 
-    /** Returns when the first bucket is due; {@link Long#MAX_VALUE} if none is scheduled. */
+    /** Returns when the first bucket is due; {@link DueTime#NEVER} if none is scheduled. */
     long dueNanos() {
-        return soonestFirst.isEmpty() ? Long.MAX_VALUE : soonestFirst.first().scheduledNanos();
+        return soonestFirst.isEmpty() ? DueTime.NEVER : soonestFirst.first().scheduledNanos();
     }
 
     /** Returns the bucket that is due first; null if none is due. */

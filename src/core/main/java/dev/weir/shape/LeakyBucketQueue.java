@@ -2,6 +2,7 @@ package dev.weir.shape;
 
 import dev.weir.event.Admission;
 import dev.weir.event.Decision;
+import dev.weir.event.DueTime;
 import dev.weir.event.LimitStatus;
 import dev.weir.event.Outcome;
 import dev.weir.event.Reason;
@@ -261,15 +262,18 @@ final class LeakyBucketQueue {
                 () -> new QueueView(
                         rules,
                         isDeleted,
-                        waitingRequests.size(),
-                        waitingRequests.occupancy().tokens(),
-                        tiers(),
-                        oldestWaitMs(),
-                        outflow.sequence(),
-                        waitingRequests.isEmpty() || rules.total() != null
-                                ? null
-                                : (Long) turnNanos(waitingRequests.next().headCost()),
-                        forecast().drainMs()));
+                        new QueueView.BacklogView(
+                                waitingRequests.size(),
+                                waitingRequests.occupancy().tokens(),
+                                tiers(),
+                                oldestWaitMs(),
+                                forecast().drainMs()),
+                        new QueueView.OneBucket(
+                                outflow.sequence(),
+                                waitingRequests.isEmpty() || rules.total() != null
+                                        ? null
+                                        : (Long)
+                                                turnNanos(waitingRequests.next().headCost()))));
     }
 
     /** Like {@link #view}, for a bucket of a queue with key fields in which requests wait. */
@@ -358,16 +362,16 @@ final class LeakyBucketQueue {
 
     /**
      * Returns when there is something to {@link #drain}. If nothing waits, returns when a bucket with a key, or of a
-     * deleted queue, becomes {@linkplain #isIdle idle}, and {@link Long#MAX_VALUE} for others.
+     * deleted queue, becomes {@linkplain #isIdle idle}, and {@link DueTime#NEVER} for others.
      */
     long dueNanos() {
         if (waitingRequests.isEmpty()) {
-            return id.isKeyed() || isDeleted ? idleNanos() : Long.MAX_VALUE;
+            return id.isKeyed() || isDeleted ? idleNanos() : DueTime.NEVER;
         }
         FlowQueue next = waitingRequests.next();
         long turnNanos = turnNanos(next.headCost());
         boolean hopeless = turnNanos > nanos(next.headExpiresAtMs());
-        long releaseNanos = hopeless ? Long.MAX_VALUE : turnNanos - lookAheadNanos();
+        long releaseNanos = hopeless ? DueTime.NEVER : turnNanos - lookAheadNanos();
         return Math.min(releaseNanos, nanos(waitingRequests.nextExpiryMs()));
     }
 
@@ -389,24 +393,24 @@ final class LeakyBucketQueue {
         return waitingRequests.next().headCost();
     }
 
-    /** Returns when the request that leaves next expires; {@link Long#MAX_VALUE} if it never does. */
+    /** Returns when the request that leaves next expires; {@link DueTime#NEVER} if it never does. */
     long headExpiryNanos() {
         return nanos(waitingRequests.next().headExpiresAtMs());
     }
 
     /**
      * Returns when the pace of this bucket permits the next request to leave, possibly in the past;
-     * {@link Long#MAX_VALUE} if it expires before.
+     * {@link DueTime#NEVER} if it expires before.
      */
     long headTurnNanos() {
         FlowQueue next = waitingRequests.next();
         long paceNanos = pacing.earliestNanos(outflow.arrival(), next.headCost(), outflow.lastNanos());
         long enqueuedNanos = Math.min(clockNanos, next.headEnqueuedAtMs() * NANOS_PER_MS); // unless time was set back
         long turnNanos = Math.max(paceNanos, enqueuedNanos);
-        return turnNanos > headExpiryNanos() ? Long.MAX_VALUE : turnNanos;
+        return turnNanos > headExpiryNanos() ? DueTime.NEVER : turnNanos;
     }
 
-    /** Returns when the next request expires if none leaves before; {@link Long#MAX_VALUE} if none ever does. */
+    /** Returns when the next request expires if none leaves before; {@link DueTime#NEVER} if none ever does. */
     long nextExpiryNanos() {
         return nanos(waitingRequests.nextExpiryMs());
     }
@@ -475,18 +479,16 @@ final class LeakyBucketQueue {
         Request request = waiting.admission().request();
         effects.release(
                 waiting.admission(),
-                new Release(
-                        request.requestId(),
-                        request.client(),
-                        request.tier(),
-                        rules.id(),
-                        id.values(),
-                        outflow.sequence(),
-                        waiting.enqueuedAtMs(),
-                        atNanos,
-                        request.cost(),
-                        request.attributes(),
-                        request.payload()));
+                Release.builder(request.requestId(), request.client(), rules.id())
+                        .tier(request.tier())
+                        .key(id.values())
+                        .sequence(outflow.sequence())
+                        .enqueuedAtMs(waiting.enqueuedAtMs())
+                        .releaseAtNanos(atNanos)
+                        .cost(request.cost())
+                        .attributes(request.attributes())
+                        .payload(request.payload())
+                        .build());
     }
 
     private void expire(Place place) {

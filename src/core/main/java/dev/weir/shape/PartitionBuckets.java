@@ -1,5 +1,6 @@
 package dev.weir.shape;
 
+import dev.weir.event.DueTime;
 import dev.weir.shape.backlog.QueueBacklog;
 import dev.weir.shape.backlog.WorkBudget;
 import dev.weir.shape.rules.BucketId;
@@ -135,7 +136,7 @@ final class PartitionBuckets {
     }
 
     void receive(SlotGrant grant, long nowNanos) {
-        QueueBuckets queue = queues.get(grant.queue());
+        QueueBuckets queue = queues.get(grant.place().queue());
         if (queue != null) {
             queue.receive(grant, nowNanos);
             settle(queue, nowNanos);
@@ -159,7 +160,7 @@ final class PartitionBuckets {
         }
     }
 
-    /** Returns when a bucket is due, must be loaded or must adopt rules; {@link Long#MAX_VALUE} if none is. */
+    /** Returns when a bucket is due, must be loaded or must adopt rules; {@link DueTime#NEVER} if none is. */
     long dueNanos() {
         long dueNanos = Math.min(slotTimers.firstNanos(), Math.min(hot.dueNanos(), coldTimers.firstNanos()));
         return outdated.isEmpty() ? dueNanos : Math.min(dueNanos, outdatedSinceNanos);

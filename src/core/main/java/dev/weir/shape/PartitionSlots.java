@@ -1,7 +1,9 @@
 package dev.weir.shape;
 
+import dev.weir.event.DueTime;
 import dev.weir.shape.rules.BucketId;
 import dev.weir.shape.rules.Pacing;
+import dev.weir.shape.rules.QueuePartition;
 import dev.weir.shape.rules.QueueRules;
 import dev.weir.shape.rules.QueueTotal;
 import dev.weir.shape.total.LeasedSlots;
@@ -62,7 +64,7 @@ final class PartitionSlots {
     private void setPaces(QueueRules rules) {
         total = rules.total();
         pace = rules.pacing();
-        totalPace = Pacing.of(total.limit(), total.perMs(), 1);
+        totalPace = total.rate().pacing();
         lookAheadNanos = rules.lookAheadMs() * NANOS_PER_MS;
     }
 
@@ -74,7 +76,7 @@ final class PartitionSlots {
     /**
      * Updates the entry of a bucket that has changed.
      *
-     * @return when the bucket has something to do if it gets no slot before; {@link Long#MAX_VALUE} if nothing
+     * @return when the bucket has something to do if it gets no slot before; {@link DueTime#NEVER} if nothing
      */
     long update(LeakyBucketQueue bucket) {
         if (bucket.isEmpty()) {
@@ -82,9 +84,9 @@ final class PartitionSlots {
             return bucket.idleNanos();
         }
         long turnNanos = bucket.headTurnNanos();
-        if (turnNanos == Long.MAX_VALUE || turnNanos - leadNanos() > bucket.nowNanos()) {
+        if (turnNanos == DueTime.NEVER || turnNanos - leadNanos() > bucket.nowNanos()) {
             contenders.remove(bucket.id());
-            long leadsNanos = turnNanos == Long.MAX_VALUE ? turnNanos : turnNanos - leadNanos();
+            long leadsNanos = turnNanos == DueTime.NEVER ? turnNanos : turnNanos - leadNanos();
             return Math.min(leadsNanos, bucket.nextExpiryNanos());
         }
         long waiting = bucket.waitingTokens();
@@ -101,7 +103,7 @@ final class PartitionSlots {
     }
 
     /**
-     * Returns when the first contending bucket of a tier may release by its own pace; {@link Long#MAX_VALUE} if there
+     * Returns when the first contending bucket of a tier may release by its own pace; {@link DueTime#NEVER} if there
      * is none.
      */
     long firstNanos(String tier) {
@@ -138,7 +140,7 @@ final class PartitionSlots {
      */
     BucketId first(long nowNanos) {
         long slotNanos = slots.firstNanos(1, Long.MIN_VALUE, nowNanos);
-        return slotNanos == Long.MAX_VALUE ? null : contenders.first(Math.max(slotNanos, contenders.firstNanos()));
+        return slotNanos == DueTime.NEVER ? null : contenders.first(Math.max(slotNanos, contenders.firstNanos()));
     }
 
     /**
@@ -153,7 +155,7 @@ final class PartitionSlots {
         if (firstNanos <= untilNanos) {
             return first;
         }
-        long othersUntilNanos = firstNanos < Long.MAX_VALUE
+        long othersUntilNanos = firstNanos < DueTime.NEVER
                 ? untilNanos
                 : Math.min(untilNanos, nowNanos - SlotLedger.CATCH_UP_MS * NANOS_PER_MS);
         for (BucketId other : contenders.insteadOf(first)) {
@@ -164,17 +166,17 @@ final class PartitionSlots {
         return null;
     }
 
-    /** Returns when the {@linkplain #next next} request can leave; {@link Long#MAX_VALUE} if it has no time yet. */
+    /** Returns when the {@linkplain #next next} request can leave; {@link DueTime#NEVER} if it has no time yet. */
     long nextNanos(long nowNanos) {
         BucketId first = first(nowNanos);
-        long nextNanos = first == null ? Long.MAX_VALUE : slotNanos(first, nowNanos);
+        long nextNanos = first == null ? DueTime.NEVER : slotNanos(first, nowNanos);
         if (first == null || nextNanos <= slots.firstNanos(1, Long.MIN_VALUE, nowNanos)) {
             return nextNanos;
         }
-        long waitNanos = nextNanos < Long.MAX_VALUE ? 0 : SlotLedger.CATCH_UP_MS * NANOS_PER_MS + lookAheadNanos;
+        long waitNanos = nextNanos < DueTime.NEVER ? 0 : SlotLedger.CATCH_UP_MS * NANOS_PER_MS + lookAheadNanos;
         for (BucketId other : contenders.insteadOf(first)) {
             long otherNanos = slotNanos(other, nowNanos);
-            nextNanos = otherNanos == Long.MAX_VALUE ? nextNanos : Math.min(nextNanos, otherNanos + waitNanos);
+            nextNanos = otherNanos == DueTime.NEVER ? nextNanos : Math.min(nextNanos, otherNanos + waitNanos);
         }
         return nextNanos;
     }
@@ -185,7 +187,7 @@ final class PartitionSlots {
     }
 
     /**
-     * Returns when a request can be released that may not be released before {@code fromNanos}; {@link Long#MAX_VALUE}
+     * Returns when a request can be released that may not be released before {@code fromNanos}; {@link DueTime#NEVER}
      * if there is no slot for it yet.
      */
     long slotNanos(long cost, long fromNanos, long nowNanos) {
@@ -200,9 +202,9 @@ final class PartitionSlots {
     long nextReleaseNanos(long nowNanos) {
         long paceNanos = Math.max(nowNanos, contenders.firstNanos());
         long cost = contenders.largestCost();
-        long atNanos = paceNanos == Long.MAX_VALUE ? paceNanos : slots.firstNanos(cost, paceNanos, nowNanos);
+        long atNanos = paceNanos == DueTime.NEVER ? paceNanos : slots.firstNanos(cost, paceNanos, nowNanos);
         long estimateMs = Math.max(SlotLedger.REPORT_INTERVAL_MS, total.drainMs(cost));
-        return atNanos < Long.MAX_VALUE ? atNanos : nowNanos + estimateMs * NANOS_PER_MS;
+        return atNanos < DueTime.NEVER ? atNanos : nowNanos + estimateMs * NANOS_PER_MS;
     }
 
     /**
@@ -255,10 +257,8 @@ final class PartitionSlots {
         reportedNanos = nowNanos;
         hasReportedDemand = !demands.isEmpty();
         return new SlotReport(
-                queue,
-                partition,
-                total.limit(),
-                total.perMs(),
+                new QueuePartition(queue, partition),
+                total.rate(),
                 lagMs,
                 waiting,
                 grant,
@@ -295,12 +295,12 @@ final class PartitionSlots {
     }
 
     /**
-     * Returns when there is something to release or to report; {@link Long#MAX_VALUE} if nothing waits.
+     * Returns when there is something to release or to report; {@link DueTime#NEVER} if nothing waits.
      *
      * @param slotDueNanos when the first contender could be released
      */
     long dueNanos(long waiting, long slotDueNanos) {
-        return waiting == 0 && !isReported ? Long.MAX_VALUE : Math.min(slotDueNanos, reportDueNanos());
+        return waiting == 0 && !isReported ? DueTime.NEVER : Math.min(slotDueNanos, reportDueNanos());
     }
 
     /** Discards everything that depends on times, because these were wrong. */

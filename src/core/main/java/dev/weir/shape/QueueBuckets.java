@@ -1,5 +1,6 @@
 package dev.weir.shape;
 
+import dev.weir.event.DueTime;
 import dev.weir.event.LimitStatus;
 import dev.weir.shape.backlog.QueueBacklog;
 import dev.weir.shape.backlog.WorkBudget;
@@ -304,7 +305,7 @@ public final class QueueBuckets {
             Iterator<BucketId> urgentLast = slots.leastUrgentOf(tier).iterator();
             BucketId id = urgentLast.hasNext()
                     ? urgentLast.next()
-                    : cold.nextContending(tier, Long.MAX_VALUE, new WorkBudget(MAX_WHEEL_READS));
+                    : cold.nextContending(tier, DueTime.NEVER, new WorkBudget(MAX_WHEEL_READS));
             if (id != null && evict(id, priority, limit, nowNanos)) {
                 return;
             }
@@ -413,17 +414,17 @@ public final class QueueBuckets {
         }
     }
 
-    /** Returns when there is a slot to use or a report to send; {@link Long#MAX_VALUE} without a total. */
+    /** Returns when there is a slot to use or a report to send; {@link DueTime#NEVER} without a total. */
     long slotsDueNanos(long nowNanos) {
         if (slots == null) {
-            return Long.MAX_VALUE;
+            return DueTime.NEVER;
         }
         long slotNanos = slots.nextNanos(nowNanos);
-        long dueNanos = slotNanos == Long.MAX_VALUE ? slotNanos : slotNanos - rules().lookAheadMs() * NANOS_PER_MS;
+        long dueNanos = slotNanos == DueTime.NEVER ? slotNanos : slotNanos - rules().lookAheadMs() * NANOS_PER_MS;
         return Math.max(nowNanos, slots.dueNanos(backlog.requests(), dueNanos));
     }
 
-    /** Returns a time before which no cold bucket is due; {@link Long#MAX_VALUE} if there are none. */
+    /** Returns a time before which no cold bucket is due; {@link DueTime#NEVER} if there are none. */
     long coldDueNanos() {
         return cold.dueNanos();
     }

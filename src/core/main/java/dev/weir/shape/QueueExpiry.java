@@ -1,12 +1,12 @@
 package dev.weir.shape;
 
-import dev.weir.shape.backlog.Slot.Waiting;
+import dev.weir.event.DueTime;
 import dev.weir.shape.rules.QueueRules;
 
 /**
  * When a request expires, and by which bound.
  *
- * @param atMs the last time at which it can be released, in milliseconds since the epoch; {@link Waiting#NEVER} for
+ * @param atMs the last time at which it can be released, in milliseconds since the epoch; {@link DueTime#NEVER} for
  *     never
  * @param isDeadline whether its own deadline is the bound
  * @param limitMs the queue's longest wait if that is the bound, else null
@@ -21,7 +21,7 @@ record QueueExpiry(long atMs, boolean isDeadline, Long limitMs) {
     /** Returns the expiry of a request with this deadline, which can be null. */
     static QueueExpiry of(QueueRules rules, Long deadlineMs, long enqueuedAtMs) {
         long latestMs =
-                rules.maxWaitMs() > MAX_TIME_MS - enqueuedAtMs ? Waiting.NEVER : enqueuedAtMs + rules.maxWaitMs();
+                rules.maxWaitMs() > MAX_TIME_MS - enqueuedAtMs ? DueTime.NEVER : enqueuedAtMs + rules.maxWaitMs();
         return deadlineMs != null && deadlineMs <= Math.min(latestMs, MAX_TIME_MS)
                 ? new QueueExpiry(Math.max(0, deadlineMs), true, null)
                 : new QueueExpiry(latestMs, false, rules.maxWaitMs());
@@ -31,8 +31,8 @@ record QueueExpiry(long atMs, boolean isDeadline, Long limitMs) {
         return isDeadline ? "deadline" : "max-wait";
     }
 
-    /** Returns a time in nanoseconds since the epoch; {@link Long#MAX_VALUE} for never. */
+    /** Returns a time in nanoseconds since the epoch; {@link DueTime#NEVER} for never. */
     static long nanos(long ms) {
-        return ms > MAX_TIME_MS ? Long.MAX_VALUE : ms * NANOS_PER_MS;
+        return ms > MAX_TIME_MS ? DueTime.NEVER : ms * NANOS_PER_MS;
     }
 }

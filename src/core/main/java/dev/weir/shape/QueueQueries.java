@@ -128,15 +128,12 @@ public final class QueueQueries {
         return new QueueView(
                 rules,
                 isDeleted,
-                backlog.requests(),
-                backlog.tokens(),
-                QueueView.tiers(rules, backlog.requestsByTier()),
-                sinceMs == null ? null : (Long) Math.max(0, nowNanos / NANOS_PER_MS - sinceMs),
-                null,
-                null,
-                queue.size(),
-                queue.hotSize(),
-                QueueView.drainMs(rules, backlog.tokens(), longest),
-                LongestKeys.of(longest));
+                new QueueView.BacklogView(
+                        backlog.requests(),
+                        backlog.tokens(),
+                        QueueView.tiers(rules, backlog.requestsByTier()),
+                        sinceMs == null ? null : (Long) Math.max(0, nowNanos / NANOS_PER_MS - sinceMs),
+                        QueueView.drainMs(rules, backlog.tokens(), longest)),
+                new QueueView.SeveralBuckets(queue.size(), queue.hotSize(), LongestKeys.of(longest)));
     }
 }

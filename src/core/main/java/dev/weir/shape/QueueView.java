@@ -18,61 +18,52 @@ import java.util.TreeSet;
  * @param rules the rules in force, or the last ones
  * @param isDeleted whether the queue was deleted, or got another key; it admits no more requests and drains by its last
  *     rules
- * @param waiting the number of waiting requests
- * @param waitingTokens their total cost; one request counts for at most 2<sup>35</sup>
- * @param tiers the tiers named by the rules or with waiting requests, higher priorities first, then by name
- * @param oldestWaitMs how long the oldest request has waited, null if none waits
- * @param released the number of releases so far; null if there are several buckets
- * @param nextReleaseAtNanos when the next request is released if nothing else arrives and it does not expire before, in
- *     nanoseconds since the epoch; null if none waits, if there are several buckets, or with a total
- * @param keys the number of buckets in use, null if the queue has only one
- * @param hotKeys the number of these that are on the heap, null if the queue has only one
- * @param drainMs how long until all waiting requests have left, in milliseconds, rounded up; 0 if none waits. This
- *     assumes that nothing else arrives and nothing expires. If the last request costs more than the burst, the value is
- *     too high by the time for the difference. For several buckets, it is the time of the slowest of {@code longest} or
- *     the time that the total takes, whichever is longer. With a total, buckets wait for each other, so the actual time
- *     can be longer
- * @param longest the buckets with the most waiting requests and those with the longest wait, most waiting first; empty
- *     if the queue has only one
+ * @param backlog the waiting requests
+ * @param buckets the bucket or buckets in which they wait
  */
-public record QueueView(
-        QueueRules rules,
-        boolean isDeleted,
-        long waiting,
-        long waitingTokens,
-        List<TierView> tiers,
-        Long oldestWaitMs,
-        Long released,
-        Long nextReleaseAtNanos,
-        Long keys,
-        Long hotKeys,
-        long drainMs,
-        List<KeyView> longest) {
+public record QueueView(QueueRules rules, boolean isDeleted, BacklogView backlog, Buckets buckets) {
 
-    /** Creates a view of a single bucket. */
-    public QueueView(
-            QueueRules rules,
-            boolean isDeleted,
-            long waiting,
-            long waitingTokens,
-            List<TierView> tiers,
-            Long oldestWaitMs,
-            Long released,
-            Long nextReleaseAtNanos,
-            long drainMs) {
-        this(
-                rules,
-                isDeleted,
-                waiting,
-                waitingTokens,
-                tiers,
-                oldestWaitMs,
-                released,
-                nextReleaseAtNanos,
-                null,
-                null,
-                drainMs,
-                List.of());
+    /**
+     * The waiting requests of all buckets.
+     *
+     * @param requests their number
+     * @param tokens their total cost; one request counts for at most 2<sup>35</sup>
+     * @param tiers the tiers named by the rules or with waiting requests, higher priorities first, then by name
+     * @param oldestWaitMs how long the oldest request has waited, null if none waits
+     * @param drainMs how long until all waiting requests have left, in milliseconds, rounded up; 0 if none waits. This
+     *     assumes that nothing else arrives and nothing expires. If the last request costs more than the burst, the
+     *     value is too high by the time for the difference. For several buckets, it is the time of the slowest of
+     *     {@link SeveralBuckets#longest} or the time that the total takes, whichever is longer. With a total, buckets
+     *     wait for each other, so the actual time can be longer
+     */
+    public record BacklogView(long requests, long tokens, List<TierView> tiers, Long oldestWaitMs, long drainMs) {}
+
+    /** What is shown of a bucket, or of several. */
+    public sealed interface Buckets {}
+
+    /**
+     * The only bucket of a queue without key fields, or one of a queue with some.
+     *
+     * @param released the number of releases so far
+     * @param nextReleaseAtNanos when the next request is released if nothing else arrives and it does not expire before,
+     *     in nanoseconds since the epoch; null if none waits, or with a total
+     */
+    public record OneBucket(long released, Long nextReleaseAtNanos) implements Buckets {}
+
+    /**
+     * The buckets of a queue with key fields, at least on some partitions.
+     *
+     * @param keys the number of buckets in use
+     * @param hotKeys the number of these that are on the heap
+     * @param longest the buckets with the most waiting requests and those with the longest wait, most waiting first
+     */
+    public record SeveralBuckets(long keys, long hotKeys, List<KeyView> longest) implements Buckets {
+
+        private SeveralBuckets plus(SeveralBuckets others) {
+            List<KeyView> listed = new ArrayList<>(longest);
+            listed.addAll(others.longest);
+            return new SeveralBuckets(keys + others.keys, hotKeys + others.hotKeys, listed);
+        }
     }
 
     /** The number of waiting requests of one tier; the tier is null for requests without one. */
@@ -99,7 +90,8 @@ public record QueueView(
 
     /** Returns the view of a queue with key fields of which no key is in use. */
     public static QueueView ofNoBuckets(QueueRules rules) {
-        return new QueueView(rules, false, 0, 0, tiers(rules, Map.of()), null, null, null, 0L, 0L, 0, List.of());
+        BacklogView empty = new BacklogView(0, 0, tiers(rules, Map.of()), null, 0);
+        return new QueueView(rules, false, empty, new SeveralBuckets(0, 0, List.of()));
     }
 
     /** @param waiting the number of waiting requests by tier; the tier of requests without one is empty */
@@ -122,27 +114,66 @@ public record QueueView(
         QueueView shown = isDeleted == others.isDeleted ? (isNewer ? others : this) : isDeleted ? this : others;
         Map<String, Long> byTier = new HashMap<>();
         for (QueueView view : List.of(this, others)) {
-            view.tiers.forEach(tier -> byTier.merge(tier.tier() == null ? "" : tier.tier(), tier.waiting(), Long::sum));
+            view.tiers()
+                    .forEach(tier -> byTier.merge(tier.tier() == null ? "" : tier.tier(), tier.waiting(), Long::sum));
         }
-        List<KeyView> keysOfBoth = new ArrayList<>(longest);
-        keysOfBoth.addAll(others.longest);
+        SeveralBuckets bucketsOfBoth = several().plus(others.several());
+        long tokens = waitingTokens() + others.waitingTokens();
+        BacklogView backlogOfBoth = new BacklogView(
+                waiting() + others.waiting(),
+                tokens,
+                tiers(shown.rules, byTier),
+                longer(oldestWaitMs(), others.oldestWaitMs()),
+                drainMs(shown.rules, tokens, bucketsOfBoth.longest));
         return new QueueView(
                 shown.rules,
                 shown.isDeleted,
-                waiting + others.waiting,
-                waitingTokens + others.waitingTokens,
-                tiers(shown.rules, byTier),
-                oldestWaitMs == null
-                        ? others.oldestWaitMs
-                        : others.oldestWaitMs == null
-                                ? oldestWaitMs
-                                : (Long) Math.max(oldestWaitMs, others.oldestWaitMs),
-                null,
-                null,
-                count(keys) + count(others.keys),
-                count(hotKeys) + count(others.hotKeys),
-                drainMs(shown.rules, waitingTokens + others.waitingTokens, keysOfBoth),
-                LongestKeys.of(keysOfBoth));
+                backlogOfBoth,
+                new SeveralBuckets(bucketsOfBoth.keys, bucketsOfBoth.hotKeys, LongestKeys.of(bucketsOfBoth.longest)));
+    }
+
+    /** Returns the buckets as several of which none is listed if there is only one. */
+    private SeveralBuckets several() {
+        return buckets instanceof SeveralBuckets several ? several : new SeveralBuckets(1, 1, List.of());
+    }
+
+    private static Long longer(Long waitMs, Long otherMs) {
+        return waitMs == null ? otherMs : otherMs == null ? waitMs : (Long) Math.max(waitMs, otherMs);
+    }
+
+    /** Returns the number of waiting requests. */
+    public long waiting() {
+        return backlog.requests;
+    }
+
+    /** Returns the total cost of the waiting requests. */
+    public long waitingTokens() {
+        return backlog.tokens;
+    }
+
+    /** Returns the tiers named by the rules or with waiting requests. */
+    public List<TierView> tiers() {
+        return backlog.tiers;
+    }
+
+    /** Returns how long the oldest request has waited, null if none waits. */
+    public Long oldestWaitMs() {
+        return backlog.oldestWaitMs;
+    }
+
+    /** Returns how long until all waiting requests have left, in milliseconds. */
+    public long drainMs() {
+        return backlog.drainMs;
+    }
+
+    /** Returns whether the view is of several buckets, of a queue with key fields. */
+    public boolean hasSeveralBuckets() {
+        return buckets instanceof SeveralBuckets;
+    }
+
+    /** Returns the keys with the most waiting requests or the longest wait; empty if there is only one bucket. */
+    public List<KeyView> longest() {
+        return several().longest;
     }
 
     /**
@@ -154,9 +185,5 @@ public record QueueView(
         return rules.total() == null
                 ? slowestMs
                 : Math.max(slowestMs, rules.total().drainMs(waitingTokens));
-    }
-
-    private static long count(Long keys) {
-        return keys == null ? 1 : keys;
     }
 }

@@ -4,6 +4,7 @@ import dev.weir.decision.state.IdempotencyCache;
 import dev.weir.decision.state.KeyValueTable;
 import dev.weir.event.Admission;
 import dev.weir.event.Decision;
+import dev.weir.event.DueTime;
 import dev.weir.shape.backlog.QueueStore;
 import dev.weir.shape.backlog.QueueStore.Place;
 import dev.weir.shape.backlog.Slot.Waiting;
@@ -242,7 +243,7 @@ public final class Shaper {
     }
 
     /**
-     * Returns when there is something to do; {@link Long#MAX_VALUE} if nothing waits and no bucket has to be deleted.
+     * Returns when there is something to do; {@link DueTime#NEVER} if nothing waits and no bucket has to be deleted.
      */
     public long dueNanos() {
         return Math.min(buckets.dueNanos(), ledgers.dueNanos());

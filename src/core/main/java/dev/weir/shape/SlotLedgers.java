@@ -1,5 +1,6 @@
 package dev.weir.shape;
 
+import dev.weir.event.DueTime;
 import dev.weir.shape.rules.QueueRules;
 import dev.weir.shape.timer.TimerQueue;
 import dev.weir.shape.total.OutflowState;
@@ -42,10 +43,10 @@ final class SlotLedgers {
     }
 
     void receive(SlotReport report, long nowNanos) {
-        SlotLedger ledger =
-                ledgers.computeIfAbsent(report.queue(), queue -> new SlotLedger(queue, SlotLedger.fresh(nowNanos)));
-        ledger.report(report, rules.of(report.queue()), nowNanos);
-        timers.set(report.queue(), Math.max(nowNanos, ledger.dueNanos()));
+        SlotLedger ledger = ledgers.computeIfAbsent(
+                report.place().queue(), queue -> new SlotLedger(queue, SlotLedger.fresh(nowNanos)));
+        ledger.report(report, rules.of(report.place().queue()), nowNanos);
+        timers.set(report.place().queue(), Math.max(nowNanos, ledger.dueNanos()));
     }
 
     /** Grants the slots that are due. */
@@ -89,7 +90,7 @@ final class SlotLedgers {
         timers.set(queue, Math.max(nowNanos, ledger.dueNanos()));
     }
 
-    /** Returns when the next slots are due to be granted; {@link Long#MAX_VALUE} if there are no ledgers. */
+    /** Returns when the next slots are due to be granted; {@link DueTime#NEVER} if there are no ledgers. */
     long dueNanos() {
         return timers.firstNanos();
     }

@@ -34,7 +34,6 @@ import dev.weir.limit.Blocked;
 import dev.weir.limit.Limit;
 import dev.weir.limit.SlidingWindowLog;
 import dev.weir.limit.Unlimited;
-import dev.weir.policy.EffectivePeriod;
 import dev.weir.policy.OnExceed;
 import dev.weir.policy.Policy;
 import dev.weir.policy.PolicyTable;
@@ -102,19 +101,12 @@ class DeciderTest {
     @Test
     void key_fields_that_a_request_lacks_are_reported() {
         Policy plain = policy("p", window(9, 1_000));
-        Policy keyed = new Policy(
-                "p",
-                1,
-                plain.effective(),
-                "client",
-                0,
-                plain.match(),
-                List.of("client", "tenant", "tier"),
-                plain.terms(),
-                null,
-                OnExceed.DENY,
-                0,
-                null);
+        Policy keyed = Policy.builder("p")
+                .effective(plain.effective())
+                .match(plain.match())
+                .key(List.of("client", "tenant", "tier"))
+                .terms(plain.terms())
+                .build();
         List<String> missing = new ArrayList<>();
         EvaluationListener listener = new EvaluationListener() {
             @Override
@@ -371,19 +363,12 @@ class DeciderTest {
             List<Policy.Term> terms = policy.terms().stream()
                     .map(term -> new Policy.Term(term.label(), term.limit(), maxDebt))
                     .toList();
-            return new Policy(
-                    policy.id(),
-                    1,
-                    EffectivePeriod.ALWAYS,
-                    "client",
-                    0,
-                    policy.match(),
-                    policy.key(),
-                    terms,
-                    null,
-                    policy.onExceed(),
-                    0,
-                    null);
+            return Policy.builder(policy.id())
+                    .match(policy.match())
+                    .key(policy.key())
+                    .terms(terms)
+                    .onExceed(policy.onExceed())
+                    .build();
         }
 
         @Test

@@ -62,19 +62,14 @@ class EnforcedLimitsTest {
     }
 
     private static Policy in(String layer, Policy policy, OnExceed onExceed) {
-        return new Policy(
-                policy.id(),
-                1,
-                policy.effective(),
-                layer,
-                0,
-                policy.match(),
-                policy.key(),
-                policy.terms(),
-                null,
-                onExceed,
-                0,
-                null);
+        return Policy.builder(policy.id())
+                .effective(policy.effective())
+                .layer(layer)
+                .match(policy.match())
+                .key(policy.key())
+                .terms(policy.terms())
+                .onExceed(onExceed)
+                .build();
     }
 
     @Test

@@ -151,19 +151,16 @@ class LeasedPolicyDeciderTest {
                         ? RequestMatcher.ALL
                         : new RequestMatcher(
                                 Map.of("endpoint", List.of(new Glob(random.nextBoolean() ? "/a*" : "/b"))));
-                policies.add(new Policy(
-                        layer + i,
-                        1,
-                        EffectivePeriod.from(random.nextInt(4) == 0 ? NOW + 2_500 : 0),
-                        layer,
-                        0,
-                        match,
-                        random.nextBoolean() ? List.of() : List.of("client", "endpoint"),
-                        terms,
-                        random.nextInt(4) == 0 ? (Long) 10L : null,
-                        random.nextInt(4) == 0 ? OnExceed.OBSERVE : OnExceed.DENY,
-                        0,
-                        new Sharing(OptionalLong.of(100), true)));
+                policies.add(Policy.builder(layer + i)
+                        .effective(EffectivePeriod.from(random.nextInt(4) == 0 ? NOW + 2_500 : 0))
+                        .layer(layer)
+                        .match(match)
+                        .key(random.nextBoolean() ? List.of() : List.of("client", "endpoint"))
+                        .terms(terms)
+                        .maxSizeBytes(random.nextInt(4) == 0 ? (Long) 10L : null)
+                        .onExceed(random.nextInt(4) == 0 ? OnExceed.OBSERVE : OnExceed.DENY)
+                        .sharing(new Sharing(OptionalLong.of(100), true))
+                        .build());
             }
         }
         return policies;

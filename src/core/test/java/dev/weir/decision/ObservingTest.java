@@ -361,20 +361,19 @@ class ObservingTest {
         for (int version = 1; version <= 1 + random.nextInt(2); version++) {
             OnExceed onExceed = observes ? OnExceed.OBSERVE : randomOnExceed(random, isShared);
             long fromMs = version == 1 ? 0 : START_MS + random.nextInt(300);
-            versions.add(new Policy(
-                    id,
-                    version,
-                    new EffectivePeriod(
-                            fromMs, random.nextInt(4) == 0 ? START_MS + 300 + random.nextInt(100) : Long.MAX_VALUE),
-                    layer,
-                    0,
-                    match,
-                    random.nextInt(4) == 0 && !isShared ? List.of("client") : key,
-                    randomTerms(id, random, isShared),
-                    random.nextInt(4) == 0 ? (Long) 90L : null,
-                    onExceed,
-                    random.nextInt(3) == 0 ? 1 + random.nextInt(200) : 0,
-                    isShared ? Sharing.DEFAULT : null));
+            versions.add(Policy.builder(id)
+                    .version(version)
+                    .effective(new EffectivePeriod(
+                            fromMs, random.nextInt(4) == 0 ? START_MS + 300 + random.nextInt(100) : Long.MAX_VALUE))
+                    .layer(layer)
+                    .match(match)
+                    .key(random.nextInt(4) == 0 && !isShared ? List.of("client") : key)
+                    .terms(randomTerms(id, random, isShared))
+                    .maxSizeBytes(random.nextInt(4) == 0 ? (Long) 90L : null)
+                    .onExceed(onExceed)
+                    .idempotencyMs(random.nextInt(3) == 0 ? 1 + random.nextInt(200) : 0)
+                    .sharing(isShared ? Sharing.DEFAULT : null)
+                    .build());
         }
         return versions;
     }

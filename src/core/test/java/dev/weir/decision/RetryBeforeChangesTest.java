@@ -35,19 +35,12 @@ class RetryBeforeChangesTest {
     private final MapStates states = new MapStates();
 
     private static Policy version(long version, long fromMs, long untilMs, Policy policy) {
-        return new Policy(
-                policy.id(),
-                version,
-                new EffectivePeriod(fromMs, untilMs),
-                policy.layer(),
-                policy.priority(),
-                policy.match(),
-                policy.key(),
-                policy.terms(),
-                policy.maxSizeBytes(),
-                policy.onExceed(),
-                0,
-                null);
+        return policy.toBuilder()
+                .version(version)
+                .effective(new EffectivePeriod(fromMs, untilMs))
+                .idempotencyMs(0)
+                .sharing(null)
+                .build();
     }
 
     private static Policy until(long untilMs, Policy policy) {

@@ -13,7 +13,6 @@ import dev.weir.limit.Rate;
 import dev.weir.limit.SlidingWindowCounter;
 import dev.weir.limit.SlidingWindowLog;
 import dev.weir.limit.TokenBucket;
-import dev.weir.policy.EffectivePeriod;
 import dev.weir.policy.Glob;
 import dev.weir.policy.OnExceed;
 import dev.weir.policy.Policy;
@@ -77,19 +76,12 @@ public final class Samples {
         for (Limit<?> limit : limits) {
             terms.add(new Policy.Term(id + "/" + terms.size(), limit));
         }
-        return new Policy(
-                id,
-                1,
-                EffectivePeriod.ALWAYS,
-                layer,
-                priority,
-                match,
-                List.of("client"),
-                terms,
-                null,
-                OnExceed.DENY,
-                0,
-                null);
+        return Policy.builder(id)
+                .layer(layer)
+                .priority(priority)
+                .match(match)
+                .terms(terms)
+                .build();
     }
 
     /** Returns a policy whose limits requests can override, labelled {@code id/0 LIMIT/w}, {@code id/1 LIMIT/w}, … */
@@ -104,19 +96,7 @@ public final class Samples {
     }
 
     static Policy withTerms(List<Policy.Term> terms, Policy policy) {
-        return new Policy(
-                policy.id(),
-                policy.version(),
-                policy.effective(),
-                policy.layer(),
-                policy.priority(),
-                policy.match(),
-                policy.key(),
-                terms,
-                policy.maxSizeBytes(),
-                policy.onExceed(),
-                policy.idempotencyMs(),
-                policy.sharing());
+        return policy.toBuilder().terms(terms).build();
     }
 
     public static Policy inLayer(String layer, Policy policy) {
@@ -136,35 +116,17 @@ public final class Samples {
     }
 
     static Policy idempotent(long windowMs, Policy policy) {
-        return new Policy(
-                policy.id(),
-                policy.version(),
-                policy.effective(),
-                policy.layer(),
-                policy.priority(),
-                policy.match(),
-                policy.key(),
-                policy.terms(),
-                policy.maxSizeBytes(),
-                policy.onExceed(),
-                windowMs,
-                policy.sharing());
+        return policy.toBuilder().idempotencyMs(windowMs).build();
     }
 
     private static Policy changed(Policy from, String layer, List<String> key, Long maxSizeBytes, OnExceed onExceed) {
-        return new Policy(
-                from.id(),
-                from.version(),
-                from.effective(),
-                layer,
-                from.priority(),
-                from.match(),
-                key,
-                from.terms(),
-                maxSizeBytes,
-                onExceed,
-                from.idempotencyMs(),
-                null);
+        return from.toBuilder()
+                .layer(layer)
+                .key(key)
+                .maxSizeBytes(maxSizeBytes)
+                .onExceed(onExceed)
+                .sharing(null)
+                .build();
     }
 
     public static PolicyTable table(Policy... policies) {

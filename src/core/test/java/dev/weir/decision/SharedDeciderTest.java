@@ -33,7 +33,6 @@ import dev.weir.limit.Unlimited;
 import dev.weir.policy.EffectivePeriod;
 import dev.weir.policy.OnExceed;
 import dev.weir.policy.Policy;
-import dev.weir.policy.RequestMatcher;
 import dev.weir.policy.Sharing;
 import java.util.HashMap;
 import java.util.HashSet;
@@ -184,19 +183,13 @@ class SharedDeciderTest {
 
     @Test
     void a_mismatch_is_denied_without_a_wait_and_uses_no_lease() {
-        Policy idempotent = new Policy(
-                all.id(),
-                1,
-                EffectivePeriod.ALWAYS,
-                all.layer(),
-                0,
-                all.match(),
-                all.key(),
-                all.terms(),
-                null,
-                all.onExceed(),
-                60_000,
-                all.sharing());
+        Policy idempotent = all.toBuilder()
+                .version(1)
+                .effective(EffectivePeriod.ALWAYS)
+                .priority(0)
+                .maxSizeBytes(null)
+                .idempotencyMs(60_000)
+                .build();
         grant(ofAll, 3);
         assertThat(decided(first(request("alice", 1, NOW), idempotent)).outcome())
                 .isEqualTo(Outcome.ALLOWED);
@@ -444,19 +437,11 @@ class SharedDeciderTest {
 
     @Test
     void a_refund_of_a_limit_with_client_leases_is_denied() {
-        Policy lent = new Policy(
-                "all",
-                1,
-                EffectivePeriod.ALWAYS,
-                "all",
-                0,
-                RequestMatcher.ALL,
-                List.of("client"),
-                all.terms(),
-                null,
-                OnExceed.DENY,
-                0,
-                new Sharing(OptionalLong.empty(), true));
+        Policy lent = Policy.builder("all")
+                .layer("all")
+                .terms(all.terms())
+                .sharing(new Sharing(OptionalLong.empty(), true))
+                .build();
         assertRefundDenied(first(settlement("s", -1), lent));
     }
 

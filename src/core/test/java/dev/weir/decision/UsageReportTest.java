@@ -25,11 +25,9 @@ import dev.weir.event.StateKey;
 import dev.weir.limit.Blocked;
 import dev.weir.limit.Limit;
 import dev.weir.limit.Unlimited;
-import dev.weir.policy.EffectivePeriod;
 import dev.weir.policy.OnExceed;
 import dev.weir.policy.Policy;
 import dev.weir.policy.PolicyTable;
-import dev.weir.policy.RequestMatcher;
 import java.util.List;
 import java.util.Map;
 import java.util.Random;
@@ -140,19 +138,7 @@ class UsageReportTest {
     void a_policy_that_sends_everything_to_a_queue_has_no_limits() {
         Policy all = onExceed(
                 new OnExceed.Shape("q"),
-                new Policy(
-                        "p",
-                        1,
-                        EffectivePeriod.ALWAYS,
-                        "client",
-                        0,
-                        RequestMatcher.ALL,
-                        List.of("client"),
-                        List.of(),
-                        null,
-                        new OnExceed.Shape("q"),
-                        0,
-                        null));
+                Policy.builder("p").onExceed(new OnExceed.Shape("q")).build());
         assertThat(usage(all, 0)).isEqualTo(new PolicyUsage(all, List.of(), null, List.of(), null));
     }
 

@@ -81,19 +81,7 @@ class PolicyTableTest {
     }
 
     private static Policy version(long version, EffectivePeriod effective, Policy of) {
-        return new Policy(
-                of.id(),
-                version,
-                effective,
-                of.layer(),
-                of.priority(),
-                of.match(),
-                of.key(),
-                of.terms(),
-                of.maxSizeBytes(),
-                of.onExceed(),
-                of.idempotencyMs(),
-                of.sharing());
+        return of.toBuilder().version(version).effective(effective).build();
     }
 
     private static List<Long> versionsAt(PolicyTable table, long timestampMs) {

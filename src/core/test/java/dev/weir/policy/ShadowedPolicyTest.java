@@ -39,19 +39,14 @@ class ShadowedPolicyTest {
     }
 
     private static Policy effective(long fromMs, long untilMs, Policy policy) {
-        return new Policy(
-                policy.id(),
-                1,
-                new EffectivePeriod(fromMs, untilMs),
-                policy.layer(),
-                policy.priority(),
-                policy.match(),
-                policy.key(),
-                policy.terms(),
-                null,
-                OnExceed.DENY,
-                0,
-                null);
+        return policy.toBuilder()
+                .version(1)
+                .effective(new EffectivePeriod(fromMs, untilMs))
+                .maxSizeBytes(null)
+                .onExceed(OnExceed.DENY)
+                .idempotencyMs(0)
+                .sharing(null)
+                .build();
     }
 
     private static List<InForce> inForce(Policy... policies) {

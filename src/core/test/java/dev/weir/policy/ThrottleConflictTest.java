@@ -69,19 +69,14 @@ class ThrottleConflictTest {
     void versions_that_are_never_in_force_together_do_not_conflict() {
         Policy slow = throttling("slow", "a", RequestMatcher.ALL);
         Policy waits = shaping("waits", "b", RequestMatcher.ALL);
-        Policy later = new Policy(
-                "waits",
-                2,
-                EffectivePeriod.from(1_000),
-                "b",
-                0,
-                RequestMatcher.ALL,
-                waits.key(),
-                waits.terms(),
-                null,
-                waits.onExceed(),
-                0,
-                null);
+        Policy later = Policy.builder("waits")
+                .version(2)
+                .effective(EffectivePeriod.from(1_000))
+                .layer("b")
+                .key(waits.key())
+                .terms(waits.terms())
+                .onExceed(waits.onExceed())
+                .build();
         assertThat(ThrottleConflict.of(List.of(new InForce(slow, 1_000), new InForce(later, Long.MAX_VALUE))))
                 .isEmpty();
         assertThat(ThrottleConflict.of(List.of(new InForce(slow, 1_001), new InForce(later, Long.MAX_VALUE))))

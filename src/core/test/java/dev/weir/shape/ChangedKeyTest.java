@@ -178,7 +178,7 @@ class ChangedKeyTest {
                         .returns(old, QueueView::rules)
                         .returns(true, QueueView::isDeleted)
                         .returns(REQUESTS - 6L, QueueView::waiting)
-                        .returns(3L, QueueView::keys);
+                        .returns(3L, view -> QueueHarness.several(view).keys());
                 assertThat(queue.shaper.queries().views(10, 0))
                         .containsExactly(queue.shaper.queries().view("q", 0));
                 assertThat(queue.shaper.queries().view(unkeyed, 0))

@@ -341,7 +341,7 @@ class KeyedQueueTest {
         assertThat(queue.shaper.queries().view("q", 0))
                 .returns(true, QueueView::isDeleted)
                 .returns(8L, QueueView::waiting)
-                .returns(2L, QueueView::keys);
+                .returns(2L, view -> QueueHarness.several(view).keys());
         queue.runUntil(10_000);
         assertThat(queue.releases).hasSize(8);
         assertThat(queue.saved).isEmpty();
@@ -382,14 +382,14 @@ class KeyedQueueTest {
         QueueHarness queue = new QueueHarness(rules);
         assertThat(queue.shaper.queries().view("q", 0))
                 .returns(0L, QueueView::waiting)
-                .returns(0L, QueueView::keys);
+                .returns(0L, view -> QueueHarness.several(view).keys());
         send(queue, admission(rules, request(RequestKind.CONSUME, "r1", "c", "gold", 3, "a")), 10);
         send(queue, admission(rules, request(RequestKind.CONSUME, "r2", "c", "gold", 4, "b")), 20);
         send(queue, admission(rules, request(RequestKind.CONSUME, "r3", "c", null, 5, "b")), 30);
         QueueView all = queue.shaper.queries().view("q", 130 * MS);
         assertThat(all.waiting()).isEqualTo(3);
         assertThat(all.waitingTokens()).isEqualTo(12);
-        assertThat(all.keys()).isEqualTo(2);
+        assertThat(QueueHarness.several(all).keys()).isEqualTo(2);
         assertThat(all.oldestWaitMs()).isEqualTo(120);
         assertThat(all.tiers())
                 .containsExactly(
@@ -399,11 +399,11 @@ class KeyedQueueTest {
         QueueView b = queue.shaper.queries().view(BucketId.of("q", Map.of(FIELD, "b")), 130 * MS);
         assertThat(b.waiting()).isEqualTo(2);
         assertThat(b.oldestWaitMs()).isEqualTo(110);
-        assertThat(b.keys()).isNull();
+        assertThat(b.hasSeveralBuckets()).isFalse();
         QueueView twice = all.mergedWith(all);
         assertThat(twice.waiting()).isEqualTo(6);
-        assertThat(twice.keys()).isEqualTo(4);
-        assertThat(twice.hotKeys()).isEqualTo(4);
+        assertThat(QueueHarness.several(twice).keys()).isEqualTo(4);
+        assertThat(QueueHarness.several(twice).hotKeys()).isEqualTo(4);
         assertThat(twice.oldestWaitMs()).isEqualTo(120);
     }
 
@@ -427,7 +427,8 @@ class KeyedQueueTest {
         for (int keys : new int[] {2_000, 20_000}) {
             QueueHarness queue = withKeys(keys, 50, rules(1, 1, 100, QueueRules.NO_MAX_WAIT, FIELD));
             assertThat(queue.shaper.hotKeys()).isEqualTo(50);
-            assertThat(queue.shaper.queries().view("q", 0).keys()).isEqualTo(keys);
+            assertThat(QueueHarness.several(queue.shaper.queries().view("q", 0)).keys())
+                    .isEqualTo(keys);
             assertThat(queue.timers.entries).hasSize(keys - 50);
             queue.runUntil(keys / 10);
             queue.releases.clear();
@@ -508,7 +509,9 @@ class KeyedQueueTest {
         for (int i = 0; i < 200; i++) {
             send(queue, admission(fast, request(RequestKind.CONSUME, "new" + i, "c", null, 2, "new" + i)), 400);
         }
-        assertThat(queue.shaper.queries().view("q", 400 * MS).keys()).isEqualTo(keys + 200);
+        assertThat(QueueHarness.several(queue.shaper.queries().view("q", 400 * MS))
+                        .keys())
+                .isEqualTo(keys + 200);
         for (int i = 0; i < 6; i++) {
             queue.carryOut(queue.shaper.tick(400 * MS, 1_000));
         }

@@ -221,4 +221,9 @@ public final class QueueHarness {
         releases.clear();
         return taken;
     }
+
+    /** Returns what is shown of the buckets of a queue with key fields. */
+    public static QueueView.SeveralBuckets several(QueueView view) {
+        return (QueueView.SeveralBuckets) view.buckets();
+    }
 }

@@ -114,19 +114,21 @@ class QueueViewTest {
         return new QueueView(
                 rules,
                 false,
-                waiting.size(),
-                waiting.stream().mapToLong(Waiting::cost).sum(),
-                tiers,
-                waiting.isEmpty()
-                        ? null
-                        : (Long) (nowMs
-                                - waiting.stream()
-                                        .mapToLong(Waiting::enqueuedAtMs)
-                                        .min()
-                                        .getAsLong()),
-                queue.outflow() == null ? 0L : (Long) queue.outflow().sequence(),
-                queue.shaper.queries().view("q", nowMs * MS).nextReleaseAtNanos(),
-                queue.shaper.queries().view("q", nowMs * MS).drainMs());
+                new QueueView.BacklogView(
+                        waiting.size(),
+                        waiting.stream().mapToLong(Waiting::cost).sum(),
+                        tiers,
+                        waiting.isEmpty()
+                                ? null
+                                : (Long) (nowMs
+                                        - waiting.stream()
+                                                .mapToLong(Waiting::enqueuedAtMs)
+                                                .min()
+                                                .getAsLong()),
+                        queue.shaper.queries().view("q", nowMs * MS).drainMs()),
+                new QueueView.OneBucket(
+                        queue.outflow() == null ? 0L : (Long) queue.outflow().sequence(),
+                        nextReleaseAtNanos(queue.shaper.queries().view("q", nowMs * MS))));
     }
 
     @Test
@@ -138,7 +140,7 @@ class QueueViewTest {
             nowMs += random.nextInt(300);
             queue.runUntil(nowMs - 1);
             queue.offer("r" + i, "c" + random.nextInt(3), null, 1 + random.nextInt(3), null, nowMs);
-            Long next = queue.shaper.queries().view("q", nowMs * MS).nextReleaseAtNanos();
+            Long next = nextReleaseAtNanos(queue.shaper.queries().view("q", nowMs * MS));
             queue.releases.clear();
             queue.carryOut(queue.shaper.tick(queue.shaper.dueNanos(), 1));
             assertThat(queue.releases).hasSize(1);
@@ -146,7 +148,7 @@ class QueueViewTest {
             nowMs = Math.max(nowMs, -Math.floorDiv(-next, MS));
         }
         queue.runDry();
-        assertThat(queue.shaper.queries().view("q", nowMs * MS).nextReleaseAtNanos())
+        assertThat(nextReleaseAtNanos(queue.shaper.queries().view("q", nowMs * MS)))
                 .isNull();
     }
 
@@ -205,15 +207,15 @@ class QueueViewTest {
                 .isEqualTo(new QueueView(
                         rules,
                         false,
-                        0,
-                        0,
-                        List.of(
-                                new QueueView.TierView("a", new TierShare(0, 1), 0),
-                                new QueueView.TierView("free", new TierShare(-1, 1), 0)),
-                        null,
-                        0L,
-                        null,
-                        0));
+                        new QueueView.BacklogView(
+                                0,
+                                0,
+                                List.of(
+                                        new QueueView.TierView("a", new TierShare(0, 1), 0),
+                                        new QueueView.TierView("free", new TierShare(-1, 1), 0)),
+                                null,
+                                0),
+                        new QueueView.OneBucket(0, null)));
         Admission admission = QueueHarness.admission(RequestKind.CONSUME, "r", "c", null, 1, null);
         assertThat(queue.shaper.queries().check(admission, 0).outcome()).isEqualTo(Outcome.QUEUED);
         assertThat(queue.saved).isEmpty();
@@ -233,7 +235,7 @@ class QueueViewTest {
         queue.rules.put("q", twiceAsFast);
         QueueView view = queue.shaper.queries().view("q", 0);
         assertThat(view.rules()).isEqualTo(twiceAsFast);
-        assertThat(view.nextReleaseAtNanos()).isEqualTo(50 * MS);
+        assertThat(nextReleaseAtNanos(view)).isEqualTo(50 * MS);
         Admission admission = QueueHarness.admission(RequestKind.CONSUME, "r", "c", null, 1, null);
         assertThat(queue.shaper.queries().check(admission, 0).reason()).isEqualTo(Reason.QUEUE_FULL);
         assertThat(queue.shaper.queries().draining(5, 0)).isEmpty();
@@ -243,7 +245,7 @@ class QueueViewTest {
         assertThat(view.waiting()).isEqualTo(2);
         assertThat(queue.shaper.queries().draining(5, 0)).containsExactly(view);
         assertThat(queue.shaper.queries().draining(0, 0)).isEmpty();
-        assertThat(view.nextReleaseAtNanos()).isEqualTo(100 * MS);
+        assertThat(nextReleaseAtNanos(view)).isEqualTo(100 * MS);
         assertThat(queue.shaper.queries().check(admission, 0).reason()).isEqualTo(Reason.NO_QUEUE);
         assertThat(queue.shaper.dueNanos()).isEqualTo(100 * MS);
     }
@@ -261,16 +263,8 @@ class QueueViewTest {
         return new QueueView(
                 rules,
                 isDeleted,
-                waiting,
-                waiting,
-                QueueView.tiers(rules, Map.of("", waiting)),
-                null,
-                null,
-                null,
-                1L,
-                1L,
-                0,
-                List.of());
+                new QueueView.BacklogView(waiting, waiting, QueueView.tiers(rules, Map.of("", waiting)), null, 0),
+                new QueueView.SeveralBuckets(1, 1, List.of()));
     }
 
     @Test
@@ -290,5 +284,9 @@ class QueueViewTest {
         QueueView newer = view(keyed(2, "tenant"), false, 1);
         assertThat(older.mergedWith(newer).rules().version()).isEqualTo(2);
         assertThat(newer.mergedWith(older).rules().version()).isEqualTo(2);
+    }
+
+    private static Long nextReleaseAtNanos(QueueView view) {
+        return ((QueueView.OneBucket) view.buckets()).nextReleaseAtNanos();
     }
 }

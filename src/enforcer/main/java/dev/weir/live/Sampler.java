@@ -165,7 +165,7 @@ public final class Sampler implements AutoCloseable {
                 recentCounts.recentClients(),
                 views.size(),
                 views.stream()
-                        .filter(view -> view.keys() != null)
+                        .filter(QueueView::hasSeveralBuckets)
                         .map(view -> view.rules().id())
                         .limit(MAX_IDS)
                         .toList(),
@@ -191,7 +191,7 @@ public final class Sampler implements AutoCloseable {
                         sorted.stream().limit(MAX_QUEUES),
                         sorted.stream()
                                 .skip(MAX_QUEUES)
-                                .filter(view -> view.keys() != null)
+                                .filter(QueueView::hasSeveralBuckets)
                                 .limit(MAX_FURTHER_QUEUES))
                 .toList();
     }
@@ -235,7 +235,7 @@ public final class Sampler implements AutoCloseable {
         return new InstanceStatus.QueueStatus(
                 rules.id(),
                 view.isDeleted(),
-                view.keys(),
+                view.buckets() instanceof QueueView.SeveralBuckets several ? (Long) several.keys() : null,
                 rules.limit(),
                 rules.perMs(),
                 rules.burst(),

@@ -5,6 +5,7 @@ import dev.weir.decision.state.LeaseContext;
 import dev.weir.event.AwaitLease;
 import dev.weir.event.DecisionContext;
 import dev.weir.event.DecisionResult;
+import dev.weir.event.DueTime;
 import dev.weir.event.Request;
 import dev.weir.metrics.EnforcerMetrics;
 import dev.weir.processor.policy.PolicyRegistry;
@@ -162,7 +163,7 @@ final class DecidingTask {
 
     private void planTick(long nowMs) {
         long dueMs = Math.min(parts.leases.dueMs(), parts.early.dueMs());
-        if (dueMs != Long.MAX_VALUE) {
+        if (dueMs != DueTime.NEVER) {
             ticks.request(dueMs, nowMs);
         }
     }

@@ -1,5 +1,7 @@
 package dev.weir.processor;
 
+import dev.weir.event.DueTime;
+
 /**
  * Decides when a task commits early because a request waits for a lease: the ledger reads the lease request only after
  * the commit. Early commits take at most half of the task's time. Otherwise a task with slow brokers would commit after
@@ -16,13 +18,13 @@ final class EarlyCommits {
     private boolean isCommitting;
     private long startedMs = Long.MIN_VALUE / 2;
     private long tookMs;
-    private long dueMs = Long.MAX_VALUE;
+    private long dueMs = DueTime.NEVER;
 
     /** Records the start of a commit, early or regular. */
     void started(long nowMs) {
         isCommitting = true;
         startedMs = nowMs;
-        dueMs = Long.MAX_VALUE; // this commit covers what was requested before
+        dueMs = DueTime.NEVER; // this commit covers what was requested before
     }
 
     /**
@@ -42,11 +44,11 @@ final class EarlyCommits {
     boolean request(long nowMs) {
         long nextMs = startedMs + Math.max(LEAST_APART_MS, PARTS * tookMs);
         boolean isNow = nowMs >= nextMs;
-        dueMs = isNow ? Long.MAX_VALUE : nextMs;
+        dueMs = isNow ? DueTime.NEVER : nextMs;
         return isNow;
     }
 
-    /** Returns when to call {@link #request} again; {@link Long#MAX_VALUE} if no commit is due. */
+    /** Returns when to call {@link #request} again; {@link DueTime#NEVER} if no commit is due. */
     long dueMs() {
         return dueMs;
     }

@@ -2,6 +2,7 @@ package dev.weir.processor;
 
 import dev.weir.decision.state.WritableLeases;
 import dev.weir.event.AwaitLease;
+import dev.weir.event.DueTime;
 import dev.weir.event.Request;
 import dev.weir.event.RequestKind;
 import dev.weir.event.StateKey;
@@ -92,7 +93,7 @@ final class LeaseStore implements WritableLeases {
         private final LeaseHolder<Place> holder;
         private LeaseBook written;
         private PolicyTable termsOf;
-        private long timerMs = Long.MAX_VALUE;
+        private long timerMs = DueTime.NEVER;
         private boolean isTouched;
         private boolean isChanged;
 
@@ -226,9 +227,9 @@ final class LeaseStore implements WritableLeases {
         return places < MAX_WAITING;
     }
 
-    /** Returns the earliest timestamp of the waiting requests, {@link Long#MAX_VALUE} if none waits. */
+    /** Returns the earliest timestamp of the waiting requests, {@link DueTime#NEVER} if none waits. */
     long earliestMs() {
-        long earliestMs = Long.MAX_VALUE;
+        long earliestMs = DueTime.NEVER;
         for (Entry entry : places == 0 ? List.<Entry>of() : entries.values()) {
             for (WaitingLine<Place> line : entry.holder.lines()) {
                 for (Waiting<Place> one : line) {
@@ -271,9 +272,9 @@ final class LeaseStore implements WritableLeases {
         served.add(entry);
     }
 
-    /** Returns when {@link #wake} must be called, {@link Long#MAX_VALUE} for never. */
+    /** Returns when {@link #wake} must be called, {@link DueTime#NEVER} for never. */
     long dueMs() {
-        return timers.isEmpty() ? Long.MAX_VALUE : timers.peek().atMs;
+        return timers.isEmpty() ? DueTime.NEVER : timers.peek().atMs;
     }
 
     /** Handles the timers that are due. Requests may become {@linkplain #nextReady ready}. */
@@ -282,7 +283,7 @@ final class LeaseStore implements WritableLeases {
         while (dueMs() <= nowMs) {
             Timer timer = timers.remove();
             if (timer.entry.timerMs == timer.atMs) {
-                timer.entry.timerMs = Long.MAX_VALUE;
+                timer.entry.timerMs = DueTime.NEVER;
                 served.add(touch(timer.entry.key));
             }
         }
@@ -339,7 +340,7 @@ final class LeaseStore implements WritableLeases {
         touched.clear();
         if (entries.size() > mostDecoded) {
             write();
-            entries.values().removeIf(entry -> entry.timerMs == Long.MAX_VALUE && entry.holder.isIdle(nowMs));
+            entries.values().removeIf(entry -> entry.timerMs == DueTime.NEVER && entry.holder.isIdle(nowMs));
             mostDecoded = Math.max(MAX_DECODED, 2 * entries.size());
         }
         return messages;
@@ -359,7 +360,7 @@ final class LeaseStore implements WritableLeases {
     private void setTimer(Entry entry, long atMs) {
         if (entry.timerMs != atMs) {
             entry.timerMs = atMs;
-            if (atMs != Long.MAX_VALUE) {
+            if (atMs != DueTime.NEVER) {
                 timers.add(new Timer(atMs, entry));
             }
         }

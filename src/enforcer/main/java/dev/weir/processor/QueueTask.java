@@ -1,6 +1,7 @@
 package dev.weir.processor;
 
 import dev.weir.processor.policy.PolicyRegistry;
+import dev.weir.event.DueTime;
 import dev.weir.shape.QueueEffect;
 import dev.weir.shape.QueueMessage;
 import dev.weir.shape.Shaper;
@@ -118,17 +119,17 @@ final class QueueTask {
 
     /** Returns whether work has to wait for the first marker, such as restored buckets that may be idle by now. */
     private boolean mustSynchronize() {
-        return !time.isSynchronized() && shaper.dueNanos() < Long.MAX_VALUE;
+        return !time.isSynchronized() && shaper.dueNanos() < DueTime.NEVER;
     }
 
     private void planTick() {
         long dueNanos = shaper.dueNanos();
-        if (dueNanos == Long.MAX_VALUE) {
+        if (dueNanos == DueTime.NEVER) {
             return;
         }
         long localMs = context.currentSystemTimeMs();
         long dueInMs = time.untilMs(dueNanos, localMs);
-        long mostMs = shaper.needsTime() || !time.isSynchronized() ? MAX_TICK_MS : Long.MAX_VALUE;
+        long mostMs = shaper.needsTime() || !time.isSynchronized() ? MAX_TICK_MS : DueTime.NEVER;
         ticks.request(localMs + (time.isSynchronizing() ? MAX_TICK_MS : Math.min(mostMs, dueInMs)), localMs);
     }
 

@@ -7,6 +7,7 @@ import java.util.Collection;
 import java.util.HashSet;
 import java.util.List;
 import java.util.Map;
+import java.util.Optional;
 import java.util.Set;
 import java.util.TreeMap;
 import java.util.function.Function;
@@ -29,12 +30,21 @@ final class StreamsMetricsCollector implements MultiCollector {
     }
 
     /**
+     * A label besides the application.
+     *
+     * @param tag Kafka's tag that has its value
+     */
+    private record SecondLabel(String name, String tag) {}
+
+    private static final SecondLabel BY_TOPIC = new SecondLabel("topic", "topic");
+    private static final SecondLabel BY_STORE = new SecondLabel(STORE, "rocksdb-state-id");
+
+    /**
      * A metric and the Kafka metric that it is based on.
      *
      * @param group Kafka's metric group
      * @param metric Kafka's metric name
-     * @param tag Kafka's tag that becomes the second label; null if there is no second label
-     * @param label the name of the second label
+     * @param label the second label, if there is one
      * @param divisor converts Kafka's unit
      */
     private record Meter(
@@ -42,8 +52,7 @@ final class StreamsMetricsCollector implements MultiCollector {
             String help,
             String group,
             String metric,
-            String tag,
-            String label,
+            Optional<SecondLabel> label,
             Aggregation aggregation,
             double divisor) {
 
@@ -53,9 +62,8 @@ final class StreamsMetricsCollector implements MultiCollector {
         }
 
         MetricFamily family() {
-            return tag == null
-                    ? new MetricFamily(name, help, APPLICATION)
-                    : new MetricFamily(name, help, APPLICATION, label);
+            return label.map(second -> new MetricFamily(name, help, APPLICATION, second.name()))
+                    .orElseGet(() -> new MetricFamily(name, help, APPLICATION));
         }
     }
 
@@ -68,8 +76,7 @@ final class StreamsMetricsCollector implements MultiCollector {
                     "Records not read yet (offset lag)",
                     "consumer-fetch-manager-metrics",
                     "records-lag",
-                    "topic",
-                    "topic",
+                    Optional.of(BY_TOPIC),
                     Aggregation.SUM,
                     1),
             thread(
@@ -97,11 +104,11 @@ final class StreamsMetricsCollector implements MultiCollector {
     }
 
     private static Meter thread(String name, String help, String metric, Aggregation by, double divisor) {
-        return new Meter(name, help, "stream-thread-metrics", metric, null, null, by, divisor);
+        return new Meter(name, help, "stream-thread-metrics", metric, Optional.empty(), by, divisor);
     }
 
     private static Meter store(String name, String help, String metric) {
-        return new Meter(name, help, "stream-state-metrics", metric, "rocksdb-state-id", STORE, Aggregation.SUM, 1);
+        return new Meter(name, help, "stream-state-metrics", metric, Optional.of(BY_STORE), Aggregation.SUM, 1);
     }
 
     @Override
@@ -122,7 +129,7 @@ final class StreamsMetricsCollector implements MultiCollector {
      * time with underscores instead (KIP-1109).
      */
     private static Set<String> outdatedTopics(Meter meter, Collection<? extends Metric> all) {
-        if (!"topic".equals(meter.tag)) {
+        if (!meter.label.equals(Optional.of(BY_TOPIC))) {
             return new HashSet<>(); // its contains() accepts null, unlike that of Set.of()
         }
         return all.stream()
@@ -157,9 +164,7 @@ final class StreamsMetricsCollector implements MultiCollector {
 
     private static String[] labels(String application, Meter meter, Metric metric) {
         List<String> labels = new ArrayList<>(List.of(application));
-        if (meter.tag != null) {
-            labels.add(metric.metricName().tags().getOrDefault(meter.tag, ""));
-        }
+        meter.label.ifPresent(second -> labels.add(metric.metricName().tags().getOrDefault(second.tag(), "")));
         return labels.toArray(String[]::new);
     }
 

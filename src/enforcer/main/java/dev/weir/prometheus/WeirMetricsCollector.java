@@ -152,8 +152,8 @@ final class WeirMetricsCollector implements MultiCollector {
     private static MetricSnapshot keys(List<QueueView> queues) {
         MetricFamily keys = new MetricFamily("weir_queue_keys", "Keys of a keyed queue that are in use", "queue");
         for (QueueView queue : queues) {
-            if (queue.keys() != null) {
-                keys.add(queue.keys(), queue.rules().id());
+            if (queue.buckets() instanceof QueueView.SeveralBuckets several) {
+                keys.add(several.keys(), queue.rules().id());
             }
         }
         return keys.gauge();
@@ -163,8 +163,8 @@ final class WeirMetricsCollector implements MultiCollector {
         MetricFamily hotKeys =
                 new MetricFamily("weir_queue_hot_keys", "Keys of a keyed queue that are on the heap", "queue");
         for (QueueView queue : queues) {
-            if (queue.hotKeys() != null) {
-                hotKeys.add(queue.hotKeys(), queue.rules().id());
+            if (queue.buckets() instanceof QueueView.SeveralBuckets several) {
+                hotKeys.add(several.hotKeys(), queue.rules().id());
             }
         }
         return hotKeys.gauge();

@@ -1,5 +1,6 @@
 package dev.weir.storage;
 
+import dev.weir.event.DueTime;
 import dev.weir.storage.codec.StateCodec;
 import java.util.ArrayList;
 import java.util.List;
@@ -27,7 +28,7 @@ public final class StateCleaner {
     private final long keepMs;
     private Bytes cursor;
     private long nextWalkMs = Long.MIN_VALUE;
-    private long earliestMs = Long.MAX_VALUE;
+    private long earliestMs = DueTime.NEVER;
     private long horizonMs = Long.MIN_VALUE;
 
     /**
@@ -63,9 +64,9 @@ public final class StateCleaner {
             }
             nextWalkMs = nowMs + keepMs / WALKS_WHILE_KEPT;
         }
-        if (earliestMs != Long.MAX_VALUE) {
+        if (earliestMs != DueTime.NEVER) {
             horizonMs = earliestMs - keepMs;
-            earliestMs = Long.MAX_VALUE;
+            earliestMs = DueTime.NEVER;
         }
         List<KeyValue<Bytes, byte[]>> idle = new ArrayList<>();
         int seen = 0;

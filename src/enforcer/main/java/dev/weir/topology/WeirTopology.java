@@ -138,13 +138,6 @@ public final class WeirTopology {
                     .map(RecordOrigin::timestampMs)
                     .orElseGet(() -> Math.max(0, record.timestamp()));
 
-    /**
-     * Sources use the consumer's own reset policy, which is {@code earliest} in Kafka Streams. If a source set a
-     * policy, Streams would configure its consumer with none. Then a commit before the first successful poll, for
-     * example during the outage of a broker, would end the application with {@code NoOffsetForPartitionException}.
-     */
-    private static final AutoOffsetReset AS_THE_CONSUMER = null;
-
     /** Timestamp 0 for responses of ledgers, so that they are processed before requests, which may wait for them. */
     private static final TimestampExtractor AT_ONCE = (record, partitionTime) -> 0;
 
@@ -158,11 +151,12 @@ public final class WeirTopology {
      */
     private static final StreamPartitioner<byte[], QueueMessage> TO_QUEUE = (topic, key, message, partitions) -> {
         if (message instanceof QueueMessage.Reported reported) {
-            byte[] ledger = QueueKeys.record(new BucketId(reported.report().queue(), List.of()));
+            byte[] ledger =
+                    QueueKeys.record(new BucketId(reported.report().place().queue(), List.of()));
             return Optional.of(Set.of(BuiltInPartitioner.partitionForKey(ledger, partitions)));
         }
         if (message instanceof QueueMessage.Granted granted) {
-            return Optional.of(Set.of(Math.min(granted.grant().partition(), partitions - 1)));
+            return Optional.of(Set.of(Math.min(granted.grant().place().partition(), partitions - 1)));
         }
         return message instanceof QueueMessage.Marker marker
                 ? Optional.of(Set.of(marker.partition()))
@@ -213,37 +207,37 @@ public final class WeirTopology {
         Topics topics = Topics.of(config);
         RequestPlacement placement =
                 new RequestPlacement(partitions.requests(), config.requests().misplaced());
-        return new Topology()
-                .addGlobalStore(
-                        Stores.policies(),
-                        POLICIES,
-                        new StringDeserializer(),
-                        BYTES_IN,
-                        topics.policies(),
-                        UPDATE_POLICIES,
-                        () -> new UpdatePolicies(policies, Stores.POLICIES))
-                .addSource(AS_THE_CONSUMER, REQUESTS, new RequestTimestamps(), BYTES_IN, BYTES_IN, topics.requests())
-                .addProcessor(
-                        READ_REQUESTS,
-                        () -> new ReadRequests(
-                                requests(config, registry),
-                                placement,
-                                config.requests().maxAhead(),
-                                metrics,
-                                new ReadRequests.Outlets(DECIDE, MISPLACED, DEAD_LETTERS)),
-                        REQUESTS)
-                .addSource(AS_THE_CONSUMER, ROUTED, ORIGINAL_TIME, BYTES_IN, BYTES_IN, topics.routedRequests())
-                .addProcessor(
-                        READ_ROUTED,
-                        () -> new ReadRoutedRequests(
-                                requests(config, registry),
-                                placement,
-                                metrics,
-                                topics.requests(),
-                                new ReadRoutedRequests.Outlets(DECIDE, DEAD_LETTERS)),
-                        ROUTED)
-                .addSource(AS_THE_CONSUMER, LEASE_RESPONSES_IN, AT_ONCE, BYTES_IN, BYTES_IN, topics.leaseResponses())
-                .addProcessor(
+        Topology topology = new Topology();
+        topology.addGlobalStore(
+                Stores.policies(),
+                POLICIES,
+                new StringDeserializer(),
+                BYTES_IN,
+                topics.policies(),
+                UPDATE_POLICIES,
+                () -> new UpdatePolicies(policies, Stores.POLICIES));
+        addSource(topology, REQUESTS, new RequestTimestamps(), topics.requests());
+        topology.addProcessor(
+                READ_REQUESTS,
+                () -> new ReadRequests(
+                        requests(config, registry),
+                        placement,
+                        config.requests().maxAhead(),
+                        metrics,
+                        new ReadRequests.Outlets(DECIDE, MISPLACED, DEAD_LETTERS)),
+                REQUESTS);
+        addSource(topology, ROUTED, ORIGINAL_TIME, topics.routedRequests());
+        topology.addProcessor(
+                READ_ROUTED,
+                () -> new ReadRoutedRequests(
+                        requests(config, registry),
+                        placement,
+                        metrics,
+                        topics.requests(),
+                        new ReadRoutedRequests.Outlets(DECIDE, DEAD_LETTERS)),
+                ROUTED);
+        addSource(topology, LEASE_RESPONSES_IN, AT_ONCE, topics.leaseResponses());
+        topology.addProcessor(
                         READ_LEASE_RESPONSES,
                         () -> new ReadLeaseResponses(
                                 metrics, new HolderNames(config.applicationId()), DECIDE, DEAD_LETTERS),
@@ -292,6 +286,7 @@ public final class WeirTopology {
                         READ_REQUESTS,
                         READ_ROUTED,
                         READ_LEASE_RESPONSES);
+        return topology;
     }
 
     /**
@@ -322,9 +317,9 @@ public final class WeirTopology {
             EnforcerMetrics metrics,
             Optional<SchemaRegistry> registry) {
         Topics topics = Topics.of(config);
-        return new Topology()
-                .addSource(AS_THE_CONSUMER, POLICIES, RECORD_TIME, BYTES_IN, BYTES_IN, topics.policies())
-                .addProcessor(
+        Topology topology = new Topology();
+        addSource(topology, POLICIES, RECORD_TIME, topics.policies());
+        topology.addProcessor(
                         CHECK_POLICIES,
                         () -> new CheckPolicies(
                                 metrics,
@@ -333,9 +328,9 @@ public final class WeirTopology {
                         POLICIES)
                 .addStateStore(Stores.persistent(Stores.GOOD_POLICIES), CHECK_POLICIES)
                 .addSink(RESTORED_POLICIES, topics.policies(), BYTES_OUT, BYTES_OUT, CHECK_POLICIES)
-                .addSink(BAD_POLICIES, topics.deadLetters(), BYTES_OUT, BYTES_OUT, CHECK_POLICIES)
-                .addSource(AS_THE_CONSUMER, ADMISSIONS_IN, RECORD_TIME, BYTES_IN, BYTES_IN, topics.admissions())
-                .addProcessor(
+                .addSink(BAD_POLICIES, topics.deadLetters(), BYTES_OUT, BYTES_OUT, CHECK_POLICIES);
+        addSource(topology, ADMISSIONS_IN, RECORD_TIME, topics.admissions());
+        topology.addProcessor(
                         SHAPE,
                         () -> new Shape(
                                 policies,
@@ -361,9 +356,9 @@ public final class WeirTopology {
                 .addSink(DECISIONS, topics.decisions(), BYTES_OUT, decisions(registry, config), SHAPE)
                 .addSink(REPLIES, topics.replies(), BYTES_OUT, replies(registry, config), toRequester(replies), SHAPE)
                 .addSink(RELEASES, topics.releases(), BYTES_OUT, releases(registry, config), SHAPE)
-                .addSink(QUEUE_MESSAGES, topics.admissions(), BYTES_OUT, queueMessages(), TO_QUEUE, SHAPE)
-                .addSource(AS_THE_CONSUMER, LEASE_REQUESTS_IN, RECORD_TIME, BYTES_IN, BYTES_IN, topics.leaseRequests())
-                .addProcessor(
+                .addSink(QUEUE_MESSAGES, topics.admissions(), BYTES_OUT, queueMessages(), TO_QUEUE, SHAPE);
+        addSource(topology, LEASE_REQUESTS_IN, RECORD_TIME, topics.leaseRequests());
+        topology.addProcessor(
                         LEND,
                         () -> new Lend(
                                 policies,
@@ -376,6 +371,7 @@ public final class WeirTopology {
                 .addStateStore(Stores.persistent(Stores.LEDGER_SEGMENTS), LEND)
                 .addSink(LEASE_RESPONSES_OUT, topics.leaseResponses(), BYTES_OUT, leaseResponses(), TO_HOLDER, LEND)
                 .addSink(DEAD_LETTERS, topics.deadLetters(), BYTES_OUT, BYTES_OUT, SHAPE, LEND);
+        return topology;
     }
 
     private static RequestReader requests(WeirConfig config, Optional<SchemaRegistry> registry) {
@@ -431,5 +427,16 @@ public final class WeirTopology {
         ReleaseCodec codec = new ReleaseCodec(
                 registry, Topics.of(config).releases(), config.topics().outputFormat());
         return (topic, release) -> codec.encode(release);
+    }
+
+    /**
+     * Adds a source of bytes that uses the consumer's own reset policy, which is {@code earliest} in Kafka Streams. If a
+     * source set a policy, Streams would configure its consumer with none. Then a commit before the first successful
+     * poll, for example during the outage of a broker, would end the application with
+     * {@code NoOffsetForPartitionException}.
+     */
+    private static void addSource(Topology topology, String name, TimestampExtractor time, String topic) {
+        AutoOffsetReset unset = null; // Kafka's only way to set an extractor and deserializers, but no policy
+        topology.addSource(unset, name, time, BYTES_IN, BYTES_IN, topic);
     }
 }

@@ -62,7 +62,11 @@ class SamplerTest {
                 .lookAheadMs(0)
                 .build();
         List<QueueView.TierView> tiers = List.of(new QueueView.TierView(null, new TierShare(0, 1), waiting));
-        queues.add(new QueueView(rules, false, waiting, waiting, tiers, 0L, null, null, keys, keys, 0, List.of()));
+        queues.add(new QueueView(
+                rules,
+                false,
+                new QueueView.BacklogView(waiting, waiting, tiers, 0L, 0),
+                keys == null ? new QueueView.OneBucket(0, null) : new QueueView.SeveralBuckets(keys, keys, List.of())));
     }
 
     @Test

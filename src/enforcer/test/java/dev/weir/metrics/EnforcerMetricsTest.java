@@ -26,8 +26,11 @@ class EnforcerMetricsTest {
     }
 
     private void release(String queue, String tier, long enqueuedAtMs, long releaseAtMs, long nowMs) {
-        Release release =
-                new Release("r", "c", tier, queue, 1, enqueuedAtMs, releaseAtMs * NANOS_PER_MS, 1, Map.of(), null);
+        Release release = Release.builder("r", "c", queue)
+                .tier(tier)
+                .enqueuedAtMs(enqueuedAtMs)
+                .releaseAtNanos(releaseAtMs * NANOS_PER_MS)
+                .build();
         metrics.released(release, rules, nowMs);
     }
 

@@ -41,7 +41,11 @@ class WeirMetricsCollectorTest {
                 .lookAheadMs(0)
                 .tiers(Map.of("gold", named))
                 .build();
-        QueueView queue = new QueueView(rules, false, tiers.size(), tiers.size(), tiers, 0L, 0L, 0L, 0);
+        QueueView queue = new QueueView(
+                rules,
+                false,
+                new QueueView.BacklogView(tiers.size(), tiers.size(), tiers, 0L, 0),
+                new QueueView.OneBucket(0, 0L));
         MetricSource source = new MetricSource(
                 Map.of(),
                 new EnforcerMetrics(),

@@ -12,10 +12,7 @@ import java.util.function.ToIntFunction;
  * @param partition the partition of the task
  * @param boundsByPartition the bounds of the request topic, by partition
  * @param taskOf the partition of the task that decides a client's requests
- * @param hasAllRequests whether no request of the task's own partition was deleted
- * @param hasAllDecisions whether no decision was deleted
- * @param deadLettersFromMs dead letters up to this time may have been deleted, ms since the epoch; the minimum if
- *     none was
+ * @param retained what has not been deleted
  * @param areQueuesDone whether the queues have answered all requests that were sent to them
  * @param drainedTasks the tasks that have decided all requests that were routed to them
  * @param range the range from which the offsets were computed
@@ -24,12 +21,20 @@ public record AuditScope(
         int partition,
         Map<Integer, Bounds> boundsByPartition,
         ToIntFunction<String> taskOf,
-        boolean hasAllRequests,
-        boolean hasAllDecisions,
-        long deadLettersFromMs,
+        Retained retained,
         boolean areQueuesDone,
         Set<Integer> drainedTasks,
         AuditRange range) {
+
+    /**
+     * What the topics still have.
+     *
+     * @param allRequests whether no request of the task's own partition was deleted
+     * @param allDecisions whether no decision was deleted
+     * @param deadLettersFromMs dead letters up to this time may have been deleted, ms since the epoch; the minimum if
+     *     none was
+     */
+    public record Retained(boolean allRequests, boolean allDecisions, long deadLettersFromMs) {}
 
     /**
      * The offsets of a partition of the request topic.
@@ -84,7 +89,7 @@ public record AuditScope(
 
     /** Returns whether no request of any partition, and no decision of this one, was deleted. */
     boolean isAllRetained() {
-        return hasAllDecisions && boundsByPartition.values().stream().allMatch(of -> of.begin == 0);
+        return retained.allDecisions && boundsByPartition.values().stream().allMatch(of -> of.begin == 0);
     }
 
     /** Returns whether all retained requests of all partitions are to be verified. */

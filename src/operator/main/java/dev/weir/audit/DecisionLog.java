@@ -107,7 +107,7 @@ final class DecisionLog {
     /** Sets the first request that is read. Decisions and dead letters of earlier requests are ignored. */
     void begin(ConsumerRecord<byte[], byte[]> first) {
         firstRequest = first.offset();
-        knownFromMs = scope.hasAllRequests() ? knownFromMs : Math.max(knownFromMs, first.timestamp());
+        knownFromMs = scope.retained().allRequests() ? knownFromMs : Math.max(knownFromMs, first.timestamp());
     }
 
     /**
@@ -164,7 +164,7 @@ final class DecisionLog {
             return null;
         }
         verdicts.addDecision(source);
-        if (readToMs == Long.MIN_VALUE && !scope.hasAllDecisions()) {
+        if (readToMs == Long.MIN_VALUE && !scope.retained().allDecisions()) {
             knownFromMs = Math.max(knownFromMs, record.timestamp());
         }
         readToMs = Math.max(readToMs, record.timestamp());
@@ -233,7 +233,7 @@ final class DecisionLog {
 
     /** Returns whether a request's decision may have been deleted. */
     boolean mayBeDeleted(Request.Source source) {
-        return !scope.hasAllDecisions()
+        return !scope.retained().allDecisions()
                 && source.offset() < firstDecided.getOrDefault(source.partition(), Long.MAX_VALUE);
     }
 

@@ -281,8 +281,8 @@ final class DecisionMatcher {
                 reportUndecided(of.request, scope.areQueuesDone(), note);
             }
         }
-        boolean allRead = scope.hasAllRequests()
-                && scope.hasAllDecisions()
+        boolean allRead = scope.retained().allRequests()
+                && scope.retained().allDecisions()
                 && scope.from() == 0
                 && scope.to() >= scope.end()
                 && (!hasRouted || (scope.isAllRetained() && scope.isEverythingInScope()))

@@ -94,7 +94,7 @@ public final class PartitionAudit {
         order.handleRemaining();
         misplaced.partitionsFor(scope.partition()).forEach(routed::openPartition);
         routed.readRemaining();
-        misplaced.audited(scope.partition(), routed::hasBegun, scope.hasAllDecisions());
+        misplaced.audited(scope.partition(), routed::hasBegun, scope.retained().allDecisions());
         decisions.readAllReleases(matcher::matchRelease);
         matcher.reportUnmatched(hasRouted);
         decisions.reportUnmatched();
@@ -268,7 +268,7 @@ public final class PartitionAudit {
         if (!letters.isEmpty()) {
             return;
         }
-        if (timestampMs <= scope.deadLettersFromMs()) {
+        if (timestampMs <= scope.retained().deadLettersFromMs()) {
             verdicts.addUnverified(source, UnverifiedReason.NOT_RETAINED);
         } else if (!decisions.isDue(source)) {
             verdicts.addUnverified(source, UnverifiedReason.NOT_YET);

@@ -45,7 +45,7 @@ final class Recomputation {
         states = new HeapStates(tools.config().state());
         retentionMs = tools.config().state().retention().toMillis();
         unknownStates = new UnknownState(
-                scope.hasAllRequests() ? null : UnverifiedReason.BEFORE_RETENTION,
+                scope.retained().allRequests() ? null : UnverifiedReason.BEFORE_RETENTION,
                 rules.longestDelayMs(),
                 states::remove);
     }

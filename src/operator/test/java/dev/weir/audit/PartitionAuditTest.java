@@ -180,9 +180,7 @@ class PartitionAuditTest {
                     partition,
                     bounds,
                     PartitionAuditTest::taskOf,
-                    true,
-                    true,
-                    Long.MIN_VALUE,
+                    new AuditScope.Retained(true, true, Long.MIN_VALUE),
                     true,
                     bounds.keySet(),
                     ALL);
@@ -243,18 +241,11 @@ class PartitionAuditTest {
     }
 
     private void release(Request request, Map<String, String> key) {
-        releases.add(new Release(
-                request.requestId(),
-                request.client(),
-                null,
-                "hooks",
-                key,
-                1,
-                1_000,
-                1_000_000_000L,
-                1,
-                Map.of(),
-                null));
+        releases.add(Release.builder(request.requestId(), request.client(), "hooks")
+                .key(key)
+                .enqueuedAtMs(1_000)
+                .releaseAtNanos(1_000_000_000L)
+                .build());
     }
 
     private static Map<String, String> hook(String tenant) {

@@ -12,10 +12,7 @@ import dev.weir.event.StateKey;
 import dev.weir.limit.FixedWindow;
 import dev.weir.limit.Limit;
 import dev.weir.limit.SlidingWindowCounter;
-import dev.weir.policy.EffectivePeriod;
-import dev.weir.policy.OnExceed;
 import dev.weir.policy.Policy;
-import dev.weir.policy.RequestMatcher;
 import java.util.ArrayList;
 import java.util.List;
 import org.junit.jupiter.api.Test;
@@ -28,19 +25,9 @@ class UnknownStateTest {
     private final UnknownState unknown = new UnknownState(UnverifiedReason.BEFORE_RETENTION, 0, fresh::add);
 
     private static Policy policy(Limit<?> limit, boolean allowsOverride) {
-        return new Policy(
-                "p",
-                1,
-                EffectivePeriod.ALWAYS,
-                Policy.DEFAULT_LAYER,
-                0,
-                RequestMatcher.ALL,
-                List.of("client"),
-                List.of(new Policy.Term("limit", limit, limit.capacity(), allowsOverride)),
-                null,
-                OnExceed.DENY,
-                0,
-                null);
+        return Policy.builder("p")
+                .terms(List.of(new Policy.Term("limit", limit, limit.capacity(), allowsOverride)))
+                .build();
     }
 
     private static Request request(long timestampMs) {

@@ -427,7 +427,10 @@ class ReleaseWorkerTest {
 
     private static void write(LiveWeir weir, int from, int to) throws Exception {
         for (int i = from; i < to; i++) {
-            Release release = new Release("w" + i, "c", null, "q", i + 1, 0, i, 1, Map.of(), null);
+            Release release = Release.builder("w" + i, "c", "q")
+                    .sequence(i + 1)
+                    .releaseAtNanos(i)
+                    .build();
             byte[] key = "c".getBytes(StandardCharsets.UTF_8);
             write(
                     weir,

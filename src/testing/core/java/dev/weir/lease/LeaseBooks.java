@@ -25,7 +25,8 @@ public final class LeaseBooks {
      * @param free what the ledger could lend after the grant
      */
     public static LeaseBook plus(LeaseBook book, long amount, long free, long nowMs, long termMs) {
-        Lease lease = new Lease(book.lastLeaseId() + 1, amount, 0, 0, nowMs, nowMs, nowMs + termMs, nowMs, true, false);
+        Lease lease = new Lease(
+                book.lastLeaseId() + 1, amount, 0, 0, new Lease.Term(nowMs, nowMs, nowMs + termMs, nowMs), true, false);
         List<Lease> all = new java.util.ArrayList<>(book.leases());
         all.add(lease);
         LedgerBalance balance = new LedgerBalance(free, nowMs, nowMs + termMs, 0, LedgerBalance.Check.NONE);

@@ -116,7 +116,10 @@ class ReleaseConsumerLiveTest {
     }
 
     private static Release release(int i, long releaseAtNanos) {
-        return new Release("r" + i, "c", null, "q", i + 1, 0, releaseAtNanos, 1, Map.of(), null);
+        return Release.builder("r" + i, "c", "q")
+                .sequence(i + 1)
+                .releaseAtNanos(releaseAtNanos)
+                .build();
     }
 
     /** Writes releases to alternating partitions in one transaction. Creates the topic if it does not exist. */

@@ -254,14 +254,22 @@ class QueueAuditTest {
         Release sent = releases.get(0);
         releases.set(
                 0,
-                new Release("a", "alice", "free", "q", 1, 0, sent.releaseAtNanos(), 1, Map.of("x", "y"), new byte[0]));
+                Release.builder("a", "alice", "q")
+                        .tier("free")
+                        .releaseAtNanos(sent.releaseAtNanos())
+                        .attributes(Map.of("x", "y"))
+                        .payload(new byte[0])
+                        .build());
         assertThat(faults()).containsExactly("q#1 (a) differs from its request");
     }
 
     @Test
     void a_release_from_another_queue_is_found() {
         Release last = releases.remove(4);
-        releases.add(new Release("h", "alice", "free", "other", 1, 0, last.releaseAtNanos(), 1, Map.of(), null));
+        releases.add(Release.builder("h", "alice", "other")
+                .tier("free")
+                .releaseAtNanos(last.releaseAtNanos())
+                .build());
         assertThat(faults()).containsExactly("other#1 (h) was queued in q");
     }
 
@@ -301,17 +309,12 @@ class QueueAuditTest {
 
     private Release release(int offset, long atNanos) {
         Request request = requests.get(offset);
-        Release release = new Release(
-                request.requestId(),
-                "alice",
-                request.tier(),
-                "q",
-                releases.size() + 1,
-                0,
-                atNanos,
-                request.cost(),
-                Map.of(),
-                null);
+        Release release = Release.builder(request.requestId(), "alice", "q")
+                .tier(request.tier())
+                .sequence(releases.size() + 1)
+                .releaseAtNanos(atNanos)
+                .cost(request.cost())
+                .build();
         releases.add(release);
         return release;
     }
@@ -321,7 +324,11 @@ class QueueAuditTest {
     }
 
     private static Release copy(Release of, long sequence, long atNanos) {
-        return new Release(
-                of.requestId(), of.client(), of.tier(), of.queue(), sequence, 0, atNanos, of.cost(), Map.of(), null);
+        return Release.builder(of.requestId(), of.client(), of.queue())
+                .tier(of.tier())
+                .sequence(sequence)
+                .releaseAtNanos(atNanos)
+                .cost(of.cost())
+                .build();
     }
 }

@@ -112,18 +112,16 @@ class ByHandTest {
     @Test
     void a_release_is_written_as_avro_writes_it() {
         for (int i = 0; i < RECORDS; i++) {
-            Release release = new Release(
-                    text(),
-                    text(),
-                    orNull(this::text),
-                    text(),
-                    attributes(),
-                    number(),
-                    number(),
-                    number() & Long.MAX_VALUE,
-                    number(),
-                    attributes(),
-                    payload());
+            Release release = Release.builder(text(), text(), text())
+                    .tier(orNull(this::text))
+                    .key(attributes())
+                    .sequence(number())
+                    .enqueuedAtMs(number())
+                    .releaseAtNanos(number() & Long.MAX_VALUE)
+                    .cost(number())
+                    .attributes(attributes())
+                    .payload(payload())
+                    .build();
             assertThat(releases.encode(release)).isEqualTo(ByAvro.encode(release));
         }
     }

@@ -90,10 +90,21 @@ final class RecordSamples {
     static List<byte[]> releases() {
         ReleaseCodec avro = new ReleaseCodec();
         ReleaseCodec json = new ReleaseCodec(Optional.empty(), "releases", OutputFormat.JSON);
-        Release whole = new Release("r", "c", "free", "sms", 1, 0, 1_000_001, 3, Map.of("a", "b"), new byte[] {1});
+        Release whole = Release.builder("r", "c", "sms")
+                .tier("free")
+                .releaseAtNanos(1_000_001)
+                .cost(3)
+                .attributes(Map.of("a", "b"))
+                .payload(new byte[] {1})
+                .build();
         return List.of(
                 avro.encode(whole),
-                avro.encode(new Release("r", "c", null, "sms", 2, 5, -1, 0, Map.of(), null)),
+                avro.encode(Release.builder("r", "c", "sms")
+                        .sequence(2)
+                        .enqueuedAtMs(5)
+                        .releaseAtNanos(-1)
+                        .cost(0)
+                        .build()),
                 json.encode(whole));
     }
 

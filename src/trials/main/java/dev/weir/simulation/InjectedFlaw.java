@@ -5,6 +5,7 @@ import dev.weir.event.Request;
 import dev.weir.event.RequestKind;
 import dev.weir.lease.LeaseRequest;
 import dev.weir.lease.LeaseResponse;
+import dev.weir.shape.rules.SlotRate;
 import dev.weir.shape.total.SlotGrant;
 import dev.weir.shape.total.SlotRun;
 import dev.weir.simulation.Violation.Promise;
@@ -99,18 +100,7 @@ enum InjectedFlaw {
     Release written(Release r, long nowNanos) {
         return this != STAMPED_WHEN_WRITTEN
                 ? r
-                : new Release(
-                        r.requestId(),
-                        r.client(),
-                        r.tier(),
-                        r.queue(),
-                        r.key(),
-                        r.sequence(),
-                        r.enqueuedAtMs(),
-                        nowNanos,
-                        r.cost(),
-                        r.attributes(),
-                        r.payload());
+                : r.toBuilder().releaseAtNanos(nowNanos).build();
     }
 
     /** Returns the request that a ledger receives. */
@@ -137,12 +127,10 @@ enum InjectedFlaw {
                 .map(run -> new SlotRun(run.start(), 10 * run.slots()))
                 .toList();
         return new SlotGrant(
-                grant.queue(),
-                grant.partition(),
+                grant.place(),
                 grant.number(),
                 grant.sentAtMs(),
-                10 * grant.limit(),
-                grant.perMs(),
+                new SlotRate(10 * grant.rate().limit(), grant.rate().perMs()),
                 grant.waitingElsewhere(),
                 grant.weights(),
                 runs);

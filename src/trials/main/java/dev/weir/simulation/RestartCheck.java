@@ -143,19 +143,13 @@ final class RestartCheck {
     private static QueueView kept(QueueView view) {
         return view == null
                 ? null
-                : new QueueView(
-                        view.rules(),
-                        view.isDeleted(),
-                        view.waiting(),
-                        view.waitingTokens(),
-                        view.tiers(),
-                        view.oldestWaitMs(),
-                        view.released(),
-                        null,
-                        view.keys(),
-                        null,
-                        view.drainMs(),
-                        view.longest());
+                : new QueueView(view.rules(), view.isDeleted(), view.backlog(), kept(view.buckets()));
+    }
+
+    private static QueueView.Buckets kept(QueueView.Buckets buckets) {
+        return buckets instanceof QueueView.SeveralBuckets several
+                ? new QueueView.SeveralBuckets(several.keys(), 0, several.longest())
+                : new QueueView.OneBucket(((QueueView.OneBucket) buckets).released(), null);
     }
 
     private static QueueView view(QueueRegistry queues, SimulatedTask task, SimulatedInstance instance, String queue) {

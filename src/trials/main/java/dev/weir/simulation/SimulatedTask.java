@@ -382,7 +382,7 @@ final class SimulatedTask {
         } else if (value instanceof QueueMessage.Marker marker) {
             partition = marker.partition();
         } else if (value instanceof QueueMessage.Granted granted) {
-            partition = granted.grant().partition();
+            partition = granted.grant().place().partition();
         }
         return new Output(topic, partition);
     }

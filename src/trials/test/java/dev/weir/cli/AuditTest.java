@@ -459,8 +459,9 @@ class AuditTest {
                 .findFirst()
                 .orElseThrow();
         byte[] old = new ReleaseCodec()
-                .encode(new Release(
-                        end.requestId(), end.client(), null, end.queueing().queue(), 1, 0, 0, 1, Map.of(), null));
+                .encode(Release.builder(
+                                end.requestId(), end.client(), end.queueing().queue())
+                        .build());
         copy(
                 "reused.",
                 (topic, partition, index) -> (topic + partition).equals("releases0") && index == 0

@@ -5,9 +5,7 @@ import dev.weir.config.WeirConfig;
 import dev.weir.decision.Decider;
 import dev.weir.event.DecisionResult;
 import dev.weir.event.Request;
-import dev.weir.policy.EffectivePeriod;
 import dev.weir.policy.Glob;
-import dev.weir.policy.OnExceed;
 import dev.weir.policy.Policy;
 import dev.weir.policy.PolicyTable;
 import dev.weir.policy.RequestMatcher;
@@ -106,19 +104,7 @@ public class DeciderBenchmark {
             for (String algorithm : algorithms) {
                 terms.add(new Policy.Term(algorithm, LimitTerms.of(algorithm, tokens, perMs)));
             }
-            return new Policy(
-                    id,
-                    1,
-                    EffectivePeriod.ALWAYS,
-                    layer,
-                    0,
-                    match,
-                    List.of("client"),
-                    terms,
-                    null,
-                    OnExceed.DENY,
-                    0,
-                    null);
+            return Policy.builder(id).layer(layer).match(match).terms(terms).build();
         }
     }
 

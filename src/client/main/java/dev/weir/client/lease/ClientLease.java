@@ -2,6 +2,7 @@ package dev.weir.client.lease;
 
 import dev.weir.client.clock.AnswerClock;
 import dev.weir.decision.LeasedPolicyDecider;
+import dev.weir.event.DueTime;
 import dev.weir.event.LeaseUsage;
 import dev.weir.event.RequestKind;
 import dev.weir.event.StateKey;
@@ -67,7 +68,7 @@ final class ClientLease {
     private long takenSinceMaintenance;
     private long takenUntilDue; // how much can be taken until maintenance is due
     private long maintainedUntilMs; // until when that is true
-    private long timerMs = Long.MAX_VALUE;
+    private long timerMs = DueTime.NEVER;
     private Due due = Due.NEVER;
     private boolean isRemoved;
 
@@ -183,7 +184,7 @@ final class ClientLease {
         return -Math.floorDiv(-atMs, intervalMs) * intervalMs; // rounded up
     }
 
-    /** Returns when maintenance is scheduled at the latest, or {@link Long#MAX_VALUE} if it is not scheduled. */
+    /** Returns when maintenance is scheduled at the latest, or {@link DueTime#NEVER} if it is not scheduled. */
     long timerMs() {
         return timerMs;
     }
@@ -362,6 +363,6 @@ final class ClientLease {
         long idleAtMs = holder.idleAtMs();
         long nextMs = idleAtMs > nowMs ? Math.min(dueMs, idleAtMs) : dueMs;
         boolean isWaitedFor = holder.lines().stream().anyMatch(line -> !line.isEmpty());
-        return nextMs == Long.MAX_VALUE || isWaitedFor ? nextMs : batchEndMs(nextMs);
+        return nextMs == DueTime.NEVER || isWaitedFor ? nextMs : batchEndMs(nextMs);
     }
 }

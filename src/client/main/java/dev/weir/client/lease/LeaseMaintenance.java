@@ -2,6 +2,7 @@ package dev.weir.client.lease;
 
 import dev.weir.client.kafka.ThreadEnd;
 import dev.weir.decision.LeasedPolicyDecider;
+import dev.weir.event.DueTime;
 import dev.weir.lease.LeaseSession;
 import dev.weir.lease.RoundTripEstimator;
 import dev.weir.lease.WaitingLine;
@@ -115,7 +116,7 @@ final class LeaseMaintenance {
         if (isTimerDue) {
             Timer timer = timers.remove();
             if (timer.atMs == timer.lease.timerMs()) {
-                timer.lease.setTimer(Long.MAX_VALUE);
+                timer.lease.setTimer(DueTime.NEVER);
                 maintain(timer.lease);
             }
         }

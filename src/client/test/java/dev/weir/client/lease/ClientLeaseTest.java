@@ -12,10 +12,7 @@ import dev.weir.lease.LeaseResponse;
 import dev.weir.lease.LeaseSession;
 import dev.weir.lease.LeaseTerms;
 import dev.weir.limit.FixedWindow;
-import dev.weir.policy.EffectivePeriod;
-import dev.weir.policy.OnExceed;
 import dev.weir.policy.Policy;
-import dev.weir.policy.RequestMatcher;
 import dev.weir.policy.Sharing;
 import java.util.HashSet;
 import java.util.List;
@@ -33,19 +30,12 @@ class ClientLeaseTest {
     /** The interval of batches with the default terms and a short round trip. */
     private static final long BATCH = 160;
 
-    private static final Policy POLICY = new Policy(
-            "all",
-            1,
-            EffectivePeriod.ALWAYS,
-            "all",
-            0,
-            RequestMatcher.ALL,
-            List.of(),
-            List.of(new Policy.Term("fixed-window 1000000/1h", new FixedWindow(1_000_000, 3_600_000, false))),
-            null,
-            OnExceed.DENY,
-            0,
-            new Sharing(OptionalLong.empty(), true));
+    private static final Policy POLICY = Policy.builder("all")
+            .layer("all")
+            .key(List.of())
+            .terms(List.of(new Policy.Term("fixed-window 1000000/1h", new FixedWindow(1_000_000, 3_600_000, false))))
+            .sharing(new Sharing(OptionalLong.empty(), true))
+            .build();
 
     private final LeasedPolicyDecider policy = new LeasedPolicyDecider(POLICY, LeaseTerms.DEFAULTS);
     private final StateKey key = new StateKey(StateKey.NO_CLIENT, "all", List.of());

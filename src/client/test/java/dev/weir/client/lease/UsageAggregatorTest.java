@@ -11,29 +11,17 @@ import dev.weir.lease.LeaseResponse;
 import dev.weir.lease.LeaseSession;
 import dev.weir.lease.LeaseTerms;
 import dev.weir.limit.FixedWindow;
-import dev.weir.policy.EffectivePeriod;
-import dev.weir.policy.OnExceed;
 import dev.weir.policy.Policy;
-import dev.weir.policy.RequestMatcher;
 import java.util.List;
 import java.util.concurrent.atomic.AtomicLong;
 import org.junit.jupiter.api.Test;
 
 class UsageAggregatorTest {
 
-    private static final Policy POLICY = new Policy(
-            "all",
-            1,
-            EffectivePeriod.ALWAYS,
-            "all",
-            0,
-            RequestMatcher.ALL,
-            List.of("client"),
-            List.of(new Policy.Term("fixed-window 10/1m", new FixedWindow(10, 60_000, false))),
-            null,
-            OnExceed.DENY,
-            0,
-            null);
+    private static final Policy POLICY = Policy.builder("all")
+            .layer("all")
+            .terms(List.of(new Policy.Term("fixed-window 10/1m", new FixedWindow(10, 60_000, false))))
+            .build();
 
     private final UsageAggregator usage =
             new UsageAggregator(new StateKey(StateKey.NO_CLIENT, "all", List.of()), "me", new AtomicLong());

@@ -65,6 +65,9 @@ class HeldReleasesTest {
     }
 
     private static Release release(long sequence, long releaseAtNanos) {
-        return new Release("r", "c", null, "q", sequence, 0, releaseAtNanos, 1, Map.of(), null);
+        return Release.builder("r", "c", "q")
+                .sequence(sequence)
+                .releaseAtNanos(releaseAtNanos)
+                .build();
     }
 }

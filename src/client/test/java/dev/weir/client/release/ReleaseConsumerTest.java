@@ -297,7 +297,11 @@ class ReleaseConsumerTest {
     }
 
     private void write(TopicPartition partition, String requestId, long releaseAtNanos) {
-        append(partition, avro.encode(new Release(requestId, "c", null, "q", 1, 0, releaseAtNanos, 1, Map.of(), null)));
+        append(
+                partition,
+                avro.encode(Release.builder(requestId, "c", "q")
+                        .releaseAtNanos(releaseAtNanos)
+                        .build()));
     }
 
     private void append(TopicPartition partition, byte[] value) {

@@ -6,14 +6,13 @@ import dev.weir.client.kafka.RequestCorrelation;
 import dev.weir.event.Release;
 import dev.weir.policy.RequestRules;
 import java.nio.charset.StandardCharsets;
-import java.util.Map;
 import org.apache.kafka.common.header.Headers;
 import org.apache.kafka.common.header.internals.RecordHeaders;
 import org.junit.jupiter.api.Test;
 
 class RetryHeadersTest {
 
-    private final Release release = new Release("r~2", "c", null, "q", 1, 0, 0, 1, Map.of(), null);
+    private final Release release = Release.builder("r~2", "c", "q").build();
 
     @Test
     void headers_contain_the_attempt_and_other_headers_are_kept() {

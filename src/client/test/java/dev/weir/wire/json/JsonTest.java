@@ -145,18 +145,16 @@ class JsonTest {
 
     @Test
     void a_release_is_one_line_with_the_fields_of_the_schema() throws IOException {
-        assertThat(line(new Release(
-                        "r1",
-                        "żółw",
-                        "gold",
-                        "sms",
-                        Map.of("tenant", "t", "model", "m"),
-                        12,
-                        900,
-                        1_000_020_000,
-                        3,
-                        Map.of("region", "eu", "endpoint", "/a"),
-                        new byte[] {1, 2, 3})))
+        assertThat(line(Release.builder("r1", "żółw", "sms")
+                        .tier("gold")
+                        .key(Map.of("tenant", "t", "model", "m"))
+                        .sequence(12)
+                        .enqueuedAtMs(900)
+                        .releaseAtNanos(1_000_020_000)
+                        .cost(3)
+                        .attributes(Map.of("region", "eu", "endpoint", "/a"))
+                        .payload(new byte[] {1, 2, 3})
+                        .build()))
                 .isEqualTo(
                         "{\"requestId\":\"r1\",\"client\":\"żółw\",\"tier\":\"gold\",\"queue\":\"sms\","
                                 + "\"sequence\":12,\"enqueuedAt\":900,\"releaseAt\":1000.02,\"waitMs\":100,\"cost\":3,"
@@ -173,7 +171,9 @@ class JsonTest {
         "9223372036854775807, 9223372036854.775807"
     })
     void the_time_of_a_release_is_in_milliseconds_with_decimals(long releaseAtNanos, String shown) throws IOException {
-        assertThat(line(new Release("r", "c", null, "q", 1, 0, releaseAtNanos, 1, Map.of(), null)))
+        assertThat(line(Release.builder("r", "c", "q")
+                        .releaseAtNanos(releaseAtNanos)
+                        .build()))
                 .contains(
                         "\"tier\":null,",
                         "\"releaseAt\":" + shown + ",",

@@ -14,21 +14,24 @@ public record BucketContents(List<FlowSummary> flows, FlowOrder order, List<Expi
 
     public static final BucketContents EMPTY = new BucketContents(List.of(), null, List.of());
 
-    /** The state of a {@link FlowQueue} in which at least one request waits. */
+    /**
+     * The state of a {@link FlowQueue} in which at least one request waits.
+     *
+     * @param size the number of waiting requests
+     * @param tokens their costs, as {@link #cappedCost} counts them
+     * @param head the first request
+     * @param tail the last request
+     * @param latestExpiryMs an upper bound of when requests that expire do so
+     * @param bounds what is known of the others
+     */
     public record FlowSummary(
-            Flow flow,
-            long first,
-            long last,
-            long size,
-            long tokens,
-            long headCost,
-            long headNumber,
-            long headEnqueuedAtMs,
-            long headExpiresAtMs,
-            long tailNumber,
-            long latestExpiryMs,
-            long tailCost,
-            BoundsSummary bounds) {
+            Flow flow, long size, long tokens, Head head, Tail tail, long latestExpiryMs, BoundsSummary bounds) {
+
+        /** The first request of a flow. Its number is that among all requests of the bucket. */
+        public record Head(long position, long cost, long number, long enqueuedAtMs, long expiresAtMs) {}
+
+        /** The last request of a flow. */
+        public record Tail(long position, long cost, long number) {}
 
         /** Returns the tokens that a request of this cost counts for in sums. */
         public static long cappedCost(long cost) {
@@ -112,7 +115,7 @@ public record BucketContents(List<FlowSummary> flows, FlowOrder order, List<Expi
         return flows.isEmpty()
                 ? null
                 : (Long) flows.stream()
-                        .mapToLong(FlowSummary::headEnqueuedAtMs)
+                        .mapToLong(flow -> flow.head().enqueuedAtMs())
                         .min()
                         .getAsLong();
     }
@@ -121,7 +124,7 @@ public record BucketContents(List<FlowSummary> flows, FlowOrder order, List<Expi
     public void addTo(QueueBacklog backlog) {
         for (FlowSummary flow : flows) {
             backlog.add(flow.flow().tier(), flow.size(), flow.tokens());
-            backlog.addHead(flow.headEnqueuedAtMs());
+            backlog.addHead(flow.head().enqueuedAtMs());
         }
     }
 }

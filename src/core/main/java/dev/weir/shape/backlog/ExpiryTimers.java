@@ -1,6 +1,7 @@
 package dev.weir.shape.backlog;
 
 import dev.weir.decision.state.KeyValueTable;
+import dev.weir.event.DueTime;
 import dev.weir.shape.backlog.BucketContents.ExpiryTimerCount;
 import dev.weir.shape.backlog.QueueStore.ExpiryTimer;
 import dev.weir.shape.backlog.QueueStore.Place;
@@ -79,16 +80,16 @@ final class ExpiryTimers {
         }
     }
 
-    /** Returns when the next timer may fire, in milliseconds; {@link Long#MAX_VALUE} if none is set. */
+    /** Returns when the next timer may fire, in milliseconds; {@link DueTime#NEVER} if none is set. */
     long dueMs() {
-        return buckets.isEmpty() ? Long.MAX_VALUE : (buckets.firstKey() + 1) * SLOT_MS;
+        return buckets.isEmpty() ? DueTime.NEVER : (buckets.firstKey() + 1) * SLOT_MS;
     }
 
     /**
-     * Returns a time before which no timer's request expires, in milliseconds; {@link Long#MAX_VALUE} if none is set.
+     * Returns a time before which no timer's request expires, in milliseconds; {@link DueTime#NEVER} if none is set.
      */
     long soonestMs() {
-        return buckets.isEmpty() ? Long.MAX_VALUE : buckets.firstKey() * SLOT_MS;
+        return buckets.isEmpty() ? DueTime.NEVER : buckets.firstKey() * SLOT_MS;
     }
 
     /**

@@ -1,5 +1,6 @@
 package dev.weir.shape.backlog;
 
+import dev.weir.event.DueTime;
 import dev.weir.shape.backlog.BucketContents.BoundsSummary;
 import dev.weir.shape.backlog.BucketContents.GenerationSummary;
 import dev.weir.shape.rules.Pacing;
@@ -26,9 +27,9 @@ final class FlowBounds {
     private static final class Generation {
         long leastCost = Long.MAX_VALUE;
         long largestCost;
-        // both are Long.MAX_VALUE if no request expires, and Long.MIN_VALUE if unknown
-        long inTimeNanos = Long.MAX_VALUE; // the latest start of the flow by which each request is reached in time
-        long afterExpiryNanos = Long.MAX_VALUE; // the earliest start as if from which those behind an expired one leave
+        // both are DueTime.NEVER if no request expires, and Long.MIN_VALUE if unknown
+        long inTimeNanos = DueTime.NEVER; // the latest start of the flow by which each request is reached in time
+        long afterExpiryNanos = DueTime.NEVER; // the earliest start as if from which those behind an expired one leave
 
         static Generation of(GenerationSummary summary) {
             Generation generation = new Generation();
@@ -79,7 +80,7 @@ final class FlowBounds {
      * Counts a request behind all others.
      *
      * @param cost its cost, capped
-     * @param expiryNanos when it expires, {@link Long#MAX_VALUE} for never
+     * @param expiryNanos when it expires, {@link DueTime#NEVER} for never
      * @param pacing the pace of the bucket
      */
     void append(long cost, long expiryNanos, Pacing pacing) {
@@ -96,12 +97,12 @@ final class FlowBounds {
 
     private static long inTimeNanos(long before, long cost, long expiryNanos, Pacing pacing) {
         long startNanos = startNanos(before, expiryNanos, pacing);
-        boolean isBound = startNanos < Long.MAX_VALUE && startNanos > Long.MIN_VALUE;
+        boolean isBound = startNanos < DueTime.NEVER && startNanos > Long.MIN_VALUE;
         return isBound ? startNanos + pacing.freeNanos(cost) : startNanos;
     }
 
     private static long startNanos(long before, long expiryNanos, Pacing pacing) {
-        if (expiryNanos == Long.MAX_VALUE) {
+        if (expiryNanos == DueTime.NEVER) {
             return expiryNanos;
         }
         long spanNanos = pacing.spanNanos(before);
@@ -154,7 +155,7 @@ final class FlowBounds {
         long inTimeNanos = Math.min(
                 inTimeNanos(before, head.cost(), head.expiryNanos(), pacing),
                 Math.min(older.inTimeNanos, newer.inTimeNanos));
-        return inTimeNanos == Long.MAX_VALUE
+        return inTimeNanos == DueTime.NEVER
                 || inTimeNanos > Long.MIN_VALUE && inTimeNanos >= startNanos - pacing.spanFloorNanos(before);
     }
 
@@ -162,12 +163,12 @@ final class FlowBounds {
      * Returns a lower bound of when a new request leaves if some request ahead of it in the flow expires: while the
      * last one that expires waits, nothing behind it in its flow leaves.
      *
-     * @return {@link Long#MAX_VALUE} if none ever does, {@link Long#MIN_VALUE} if it is unknown
+     * @return {@link DueTime#NEVER} if none ever does, {@link Long#MIN_VALUE} if it is unknown
      */
     long afterExpiryNanos(FlowHead head, long waitingTokens, long cost, Pacing pacing) {
         long ofHeadNanos = startNanos(tokens - waitingTokens + head.cost(), head.expiryNanos(), pacing);
         long startNanos = Math.min(ofHeadNanos, Math.min(older.afterExpiryNanos, newer.afterExpiryNanos));
-        return startNanos == Long.MAX_VALUE || startNanos == Long.MIN_VALUE
+        return startNanos == DueTime.NEVER || startNanos == Long.MIN_VALUE
                 ? startNanos
                 : startNanos + pacing.spanFloorNanos(tokens) - pacing.spanNanos(pacing.freeTokens(cost));
     }

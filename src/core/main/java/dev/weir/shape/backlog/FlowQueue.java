@@ -57,34 +57,28 @@ public final class FlowQueue {
     FlowQueue(FlowSummary figures, KeyValueTable<Place, Slot> slots) {
         flow = figures.flow();
         this.slots = slots;
-        first = figures.first();
-        last = figures.last();
+        first = figures.head().position();
+        last = figures.tail().position();
         size = figures.size();
         tokens = figures.tokens();
-        headCost = figures.headCost();
-        headNumber = figures.headNumber();
-        headEnqueuedAtMs = figures.headEnqueuedAtMs();
-        headExpiresAtMs = figures.headExpiresAtMs();
-        tailNumber = figures.tailNumber();
+        headCost = figures.head().cost();
+        headNumber = figures.head().number();
+        headEnqueuedAtMs = figures.head().enqueuedAtMs();
+        headExpiresAtMs = figures.head().expiresAtMs();
+        tailNumber = figures.tail().number();
         latestExpiryMs = figures.latestExpiryMs();
-        tailCost = figures.tailCost();
+        tailCost = figures.tail().cost();
         bounds = new FlowBounds(figures.bounds());
     }
 
     FlowSummary summary() {
         return new FlowSummary(
                 flow,
-                first,
-                last,
                 size,
                 tokens,
-                headCost,
-                headNumber,
-                headEnqueuedAtMs,
-                headExpiresAtMs,
-                tailNumber,
+                new FlowSummary.Head(first, headCost, headNumber, headEnqueuedAtMs, headExpiresAtMs),
+                new FlowSummary.Tail(last, tailCost, tailNumber),
                 latestExpiryMs,
-                tailCost,
                 bounds.summary());
     }
 

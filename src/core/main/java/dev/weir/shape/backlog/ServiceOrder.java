@@ -140,17 +140,13 @@ final class ServiceOrder {
                         all.tokens() - Math.min(own.tokens(), tokensEach));
     }
 
-    /** The place of a request among the tiers of its priority. */
+    /**
+     * The place of a request among the tiers of its priority.
+     *
+     * @param rank its place as seen from a tier whose tag is older
+     */
     private record TierRank(
-            StartTimeFairQueue<String> tiers,
-            String tier,
-            boolean isWaiting,
-            boolean isAfterNext,
-            VirtualTime least,
-            VirtualTime most,
-            AheadRange ahead,
-            Predecessor predecessor,
-            long weight) {}
+            StartTimeFairQueue<String> tiers, String tier, boolean isWaiting, boolean isAfterNext, ServiceRank rank) {}
 
     private TierRank tierRank(String tier, AheadRange ahead, long cost, boolean isAfterNext) {
         long weight = rules.share(tier).weight();
@@ -174,11 +170,13 @@ final class ServiceOrder {
                 tier,
                 isWaiting,
                 isNextHere,
-                after(start, ahead.least(), weight),
-                after(start, ahead.most(), weight),
-                ahead,
-                isWaiting ? new Predecessor(leastCost, largestCost, leastCost == largestCost) : null,
-                weight);
+                new ServiceRank(
+                        after(start, ahead.least(), weight),
+                        after(start, ahead.most(), weight),
+                        ahead,
+                        isWaiting ? new Predecessor(leastCost, largestCost, leastCost == largestCost) : null,
+                        weight,
+                        false));
     }
 
     private static VirtualTime after(VirtualTime start, Ahead ahead, long weight) {
@@ -187,13 +185,8 @@ final class ServiceOrder {
 
     private AheadRange ofOtherTier(TierRank own, String other) {
         StartTimeFairQueue.Tag<String> tag = own.tiers().tag(other);
-        ServiceRank rank = new ServiceRank(
-                own.least(),
-                own.most(),
-                own.ahead(),
-                own.predecessor(),
-                own.weight(),
-                own.isWaiting() && own.tiers().tag(own.tier()).isOlderThan(tag));
+        boolean isOlder = own.isWaiting() && own.tiers().tag(own.tier()).isOlderThan(tag);
+        ServiceRank rank = isOlder ? own.rank().older() : own.rank();
         CostSummary costs = costs(other);
         AheadRange before = costs.before(rank, tag.time(), rules.share(other).weight(), mayExpire);
         return own.isAfterNext() && other.equals(next.tier()) ? withSecond(before, costs) : before;

@@ -29,6 +29,11 @@ record ServiceRank(
      */
     record Predecessor(long leastCost, long largestCost, boolean areEqual) {}
 
+    /** Returns this place as seen from a member whose tag is newer. */
+    ServiceRank older() {
+        return new ServiceRank(least, most, ahead, predecessor, ownWeight, true);
+    }
+
     private boolean isExact() {
         return least.compareTo(most) == 0;
     }

@@ -1,6 +1,7 @@
 package dev.weir.shape.backlog;
 
 import dev.weir.event.Admission;
+import dev.weir.event.DueTime;
 
 /**
  * The content of a flow's slot: a waiting request, or an end of a gap that was left by requests which left from
@@ -14,7 +15,7 @@ public sealed interface Slot {
      * @param admission the request
      * @param number its number in the order of arrival, over all flows of the queue
      * @param enqueuedAtMs when it was queued, in milliseconds since the epoch
-     * @param expiresAtMs the last time at which it can be released; {@link #NEVER} if it can wait indefinitely
+     * @param expiresAtMs the last time at which it can be released; {@link DueTime#NEVER} if it can wait indefinitely
      * @param hasTicket whether it can be found by its ticket; false if a newer one has the same ticket
      * @param expiryTimer its expiry timer, null if it expires no earlier than those ahead of it in its flow
      */
@@ -26,8 +27,6 @@ public sealed interface Slot {
             boolean hasTicket,
             QueueStore.ExpiryTimer expiryTimer)
             implements Slot {
-
-        public static final long NEVER = Long.MAX_VALUE;
 
         /** Returns this request without a ticket. */
         Waiting withoutTicket() {

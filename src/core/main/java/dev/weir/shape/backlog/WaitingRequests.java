@@ -1,6 +1,7 @@
 package dev.weir.shape.backlog;
 
 import dev.weir.event.Admission;
+import dev.weir.event.DueTime;
 import dev.weir.shape.backlog.QueueOccupancy.Ahead;
 import dev.weir.shape.backlog.QueueStore.ExpiryTimer;
 import dev.weir.shape.backlog.QueueStore.Place;
@@ -146,9 +147,9 @@ public final class WaitingRequests {
         return flowTable.oldestEnqueuedAtMs();
     }
 
-    /** Returns when the next request may expire, in milliseconds; {@link Waiting#NEVER} if none ever does. */
+    /** Returns when the next request may expire, in milliseconds; {@link DueTime#NEVER} if none ever does. */
     public long nextExpiryMs() {
-        return isEmpty() ? Waiting.NEVER : Math.min(flowTable.soonestExpiry().headExpiresAtMs(), expiryTimers.dueMs());
+        return isEmpty() ? DueTime.NEVER : Math.min(flowTable.soonestExpiry().headExpiresAtMs(), expiryTimers.dueMs());
     }
 
     /** Returns the place of a request that has expired; null if there is none, or if the budget is spent. */
@@ -206,10 +207,10 @@ public final class WaitingRequests {
         }
     }
 
-    /** Returns a time before which no waiting request expires, in milliseconds; {@link Waiting#NEVER} if none does. */
+    /** Returns a time before which no waiting request expires, in milliseconds; {@link DueTime#NEVER} if none does. */
     public long soonestExpiryMs() {
         return isEmpty()
-                ? Waiting.NEVER
+                ? DueTime.NEVER
                 : Math.min(flowTable.soonestExpiry().headExpiresAtMs(), expiryTimers.soonestMs());
     }
 
@@ -247,14 +248,14 @@ public final class WaitingRequests {
 
     /**
      * Returns a lower bound of when a new request of a flow would leave if some request ahead of it in the flow
-     * expired; {@link Long#MAX_VALUE} if none ever does, {@link Long#MIN_VALUE} if it is unknown.
+     * expired; {@link DueTime#NEVER} if none ever does, {@link Long#MIN_VALUE} if it is unknown.
      *
      * @param current the pace of the bucket
      */
     public long afterExpiryNanos(Flow flow, long cost, Pacing current) {
         FlowQueue queue = flowTable.get(flow);
         if (queue == null) {
-            return Long.MAX_VALUE;
+            return DueTime.NEVER;
         }
         return isCounted(queue, current) ? queue.afterExpiryNanos(cost, current) : Long.MIN_VALUE;
     }

@@ -1,7 +1,6 @@
 package dev.weir.shape.rules;
 
 import dev.weir.limit.Limit;
-import java.math.BigInteger;
 
 /**
  * The bounds of all keys of a queue together.
@@ -23,29 +22,22 @@ public record QueueTotal(long limit, long perMs, long capacity) {
         if (limit < 1 || limit > Limit.MAX_LEVEL) {
             throw new IllegalArgumentException("total.limit must be 1 to " + Limit.MAX_LEVEL + ", is " + limit);
         }
-        pacing(limit, perMs);
+        new SlotRate(limit, perMs).pacing();
+    }
+
+    /** Returns the rate of slots. */
+    public SlotRate rate() {
+        return new SlotRate(limit, perMs);
     }
 
     /** Returns the pacing of slots. */
     Pacing pacing() {
-        return pacing(limit, perMs);
+        return rate().pacing();
     }
 
     /** Returns how long the slots of {@code tokens} tokens take, rounded up. */
     public long drainMs(long tokens) {
         long nanos = pacing().after(new Pacing.Arrival(0, 0), tokens).ceilNanos();
         return -Math.floorDiv(-nanos, 1_000_000);
-    }
-
-    /** Returns whether a rate is higher than another one. */
-    public static boolean isFaster(long limit, long perMs, long otherLimit, long otherPerMs) {
-        return BigInteger.valueOf(limit)
-                        .multiply(BigInteger.valueOf(otherPerMs))
-                        .compareTo(BigInteger.valueOf(otherLimit).multiply(BigInteger.valueOf(perMs)))
-                > 0;
-    }
-
-    private static Pacing pacing(long limit, long perMs) {
-        return Pacing.of(limit, perMs, 1);
     }
 }

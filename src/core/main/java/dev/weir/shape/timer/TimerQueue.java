@@ -1,5 +1,6 @@
 package dev.weir.shape.timer;
 
+import dev.weir.event.DueTime;
 import java.util.Comparator;
 import java.util.HashMap;
 import java.util.Map;
@@ -21,12 +22,12 @@ public final class TimerQueue<K> {
     private long nextOrder;
 
     /**
-     * Sets the timer of a key, replacing an earlier one, behind those of the same time. {@link Long#MAX_VALUE} removes
+     * Sets the timer of a key, replacing an earlier one, behind those of the same time. {@link DueTime#NEVER} removes
      * the timer.
      */
     public void set(K key, long nanos) {
         cancel(key);
-        if (nanos < Long.MAX_VALUE) {
+        if (nanos < DueTime.NEVER) {
             Timer<K> timer = new Timer<>(nanos, nextOrder++, key);
             byKey.put(key, timer);
             soonestFirst.add(timer);
@@ -67,14 +68,14 @@ public final class TimerQueue<K> {
         return () -> soonestFirst.descendingSet().stream().map(Timer::key).iterator();
     }
 
-    /** Returns when a key is due; {@link Long#MAX_VALUE} if its timer is not set. */
+    /** Returns when a key is due; {@link DueTime#NEVER} if its timer is not set. */
     public long nanos(K key) {
         Timer<K> timer = byKey.get(key);
-        return timer == null ? Long.MAX_VALUE : timer.nanos;
+        return timer == null ? DueTime.NEVER : timer.nanos;
     }
 
-    /** Returns when the first key is due; {@link Long#MAX_VALUE} if no timer is set. */
+    /** Returns when the first key is due; {@link DueTime#NEVER} if no timer is set. */
     public long firstNanos() {
-        return soonestFirst.isEmpty() ? Long.MAX_VALUE : soonestFirst.first().nanos;
+        return soonestFirst.isEmpty() ? DueTime.NEVER : soonestFirst.first().nanos;
     }
 }

@@ -1,6 +1,7 @@
 package dev.weir.shape.timer;
 
 import dev.weir.decision.state.KeyValueTable;
+import dev.weir.event.DueTime;
 import dev.weir.shape.backlog.WorkBudget;
 import dev.weir.shape.rules.BucketId;
 import java.util.Comparator;
@@ -38,7 +39,7 @@ public final class TimingWheel {
     private static final class Slot {
         long next;
         long live;
-        long cursor = Long.MAX_VALUE; // no live entry has a smaller index
+        long cursor = DueTime.NEVER; // no live entry has a smaller index
     }
 
     private static final Comparator<SlotId> BY_START = Comparator.comparingLong(SlotId::startNanos)
@@ -118,15 +119,15 @@ public final class TimingWheel {
         return !stale.isEmpty();
     }
 
-    /** Returns a time before which no entry is due; {@link Long#MAX_VALUE} if there are none. */
+    /** Returns a time before which no entry is due; {@link DueTime#NEVER} if there are none. */
     public long dueNanos() {
         return Math.min(start(current), start(stale));
     }
 
-    /** Returns the end of the slot that starts first; {@link Long#MAX_VALUE} if there are no entries. */
+    /** Returns the end of the slot that starts first; {@link DueTime#NEVER} if there are no entries. */
     public long firstEndNanos() {
         if (size == 0) {
-            return Long.MAX_VALUE;
+            return DueTime.NEVER;
         }
         SlotId first = earliestSlots().firstKey();
         return first.startNanos + (1L << first.widthBits);
@@ -181,7 +182,7 @@ public final class TimingWheel {
     }
 
     private static long start(TreeMap<SlotId, Slot> slots) {
-        return slots.isEmpty() ? Long.MAX_VALUE : slots.firstKey().startNanos;
+        return slots.isEmpty() ? DueTime.NEVER : slots.firstKey().startNanos;
     }
 
     /** Returns an even number, so that widths are powers of 4. */

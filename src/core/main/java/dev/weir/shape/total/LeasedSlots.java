@@ -1,7 +1,8 @@
 package dev.weir.shape.total;
 
+import dev.weir.event.DueTime;
 import dev.weir.shape.rules.Pacing;
-import dev.weir.shape.rules.QueueTotal;
+import dev.weir.shape.rules.SlotRate;
 import dev.weir.shape.total.SlotReport.LeasedTime;
 import java.util.ArrayList;
 import java.util.List;
@@ -49,8 +50,7 @@ public final class LeasedSlots {
     private record Found(Interval interval, long atNanos) {}
 
     private final TreeMap<Long, Interval> intervals = new TreeMap<>(); // by the start
-    private long limit;
-    private long perMs;
+    private SlotRate rate; // of the last grant
     private Pacing pacing; // of the last grant
 
     private static boolean isBefore(Pacing.Arrival one, Pacing.Arrival other) {
@@ -59,13 +59,12 @@ public final class LeasedSlots {
 
     /** Adds granted slots. */
     public void add(SlotGrant grant) {
-        if (pacing == null || limit != grant.limit() || perMs != grant.perMs()) {
-            if (pacing != null && QueueTotal.isFaster(grant.limit(), grant.perMs(), limit, perMs)) {
+        if (!grant.rate().equals(rate)) {
+            if (rate != null && grant.rate().isFasterThan(rate)) {
                 intervals.clear(); // the ledger grants this time again, by the new pace
             }
-            limit = grant.limit();
-            perMs = grant.perMs();
-            pacing = Pacing.of(limit, perMs, 1);
+            rate = grant.rate();
+            pacing = rate.pacing();
         }
         for (SlotRun run : grant.runs()) {
             Interval added = new Interval(pacing, run.start(), pacing.after(run.start(), run.slots()));
@@ -95,11 +94,11 @@ public final class LeasedSlots {
 
     /**
      * Returns the first time from {@code fromNanos} on at which a request of this cost can be released;
-     * {@link Long#MAX_VALUE} if there is none.
+     * {@link DueTime#NEVER} if there is none.
      */
     public long firstNanos(long cost, long fromNanos, long nowNanos) {
         Found found = find(cost, Math.max(fromNanos, nowNanos - MAX_LATENESS_NANOS));
-        return found == null ? Long.MAX_VALUE : found.atNanos;
+        return found == null ? DueTime.NEVER : found.atNanos;
     }
 
     /** Returns the end of the time that a request takes which is released at what {@link #firstNanos} returned. */

@@ -1,5 +1,6 @@
 package dev.weir.shape.total;
 
+import dev.weir.event.DueTime;
 import dev.weir.shape.backlog.KeyScheduler;
 import dev.weir.shape.backlog.WorkBudget;
 import dev.weir.shape.rules.BucketId;
@@ -188,10 +189,10 @@ public final class SlotContenders {
         return contenders.isEmpty() && coldByTier.isEmpty();
     }
 
-    /** Returns when the first bucket of a tier may release by its own pace; {@link Long#MAX_VALUE} if there is none. */
+    /** Returns when the first bucket of a tier may release by its own pace; {@link DueTime#NEVER} if there is none. */
     public long firstNanos(String tier) {
         TierContenders contending = byTier.get(tier);
-        return contending == null ? Long.MAX_VALUE : contending.soonestFirst.firstNanos();
+        return contending == null ? DueTime.NEVER : contending.soonestFirst.firstNanos();
     }
 
     /**
@@ -296,7 +297,7 @@ public final class SlotContenders {
         scheduler.served(contender.flow, bucket, contender.cost);
     }
 
-    /** Returns when the first bucket may release by its own pace; {@link Long#MAX_VALUE} if there are none. */
+    /** Returns when the first bucket may release by its own pace; {@link DueTime#NEVER} if there are none. */
     public long firstNanos() {
         return firsts.firstNanos();
     }

@@ -2,28 +2,26 @@ package dev.weir.shape.total;
 
 import dev.weir.shape.backlog.KeyScheduler;
 import dev.weir.shape.rules.Flow;
+import dev.weir.shape.rules.QueuePartition;
+import dev.weir.shape.rules.SlotRate;
 import java.util.List;
 
 /**
  * Grants slots of a queue's total to a partition: the response of the {@link SlotLedger} to its {@link SlotReport}s.
  *
- * @param queue the id of the queue
- * @param partition the partition that may use the slots
+ * @param place the queue, and the partition that may use the slots
  * @param number the number of its last run among all runs of the ledger; a grant that was sent twice is ignored
  * @param sentAtMs queue time on the ledger's partition when the grant was sent
- * @param limit with {@code perMs}, the total that determines the length of a slot
- * @param perMs the time for {@code limit}, in milliseconds
+ * @param rate the total, which determines the length of a slot
  * @param waitingElsewhere the number of requests that wait on other partitions, by their last reports
  * @param weights of the clients on this partition that have keys on others too
  * @param runs the slots, in the order of time; can be empty
  */
 public record SlotGrant(
-        String queue,
-        int partition,
+        QueuePartition place,
         long number,
         long sentAtMs,
-        long limit,
-        long perMs,
+        SlotRate rate,
         long waitingElsewhere,
         List<ClientWeight> weights,
         List<SlotRun> runs) {

@@ -3,8 +3,10 @@ package dev.weir.shape.total;
 import dev.weir.shape.backlog.FairScheduler;
 import dev.weir.shape.rules.Flow;
 import dev.weir.shape.rules.Pacing;
+import dev.weir.shape.rules.QueuePartition;
 import dev.weir.shape.rules.QueueRules;
 import dev.weir.shape.rules.QueueTotal;
+import dev.weir.shape.rules.SlotRate;
 import dev.weir.shape.rules.TierShare;
 import dev.weir.shape.timer.TimerQueue;
 import dev.weir.shape.total.SlotReport.LeasedTime;
@@ -110,8 +112,7 @@ public final class SlotLedger {
     private final ClientWeights weights = new ClientWeights();
     private final TimerQueue<Flow> upcoming = new TimerQueue<>(); // those whose demand has not
     private Map<String, TierShare> tiers;
-    private long limit;
-    private long perMs;
+    private SlotRate rate;
     private Pacing pacing;
     private final GrantedTime granted;
     private int nextSpare;
@@ -158,27 +159,26 @@ public final class SlotLedger {
 
     /** Sets the total and the shares. Granted slots are kept by their partitions, unless the total became faster. */
     public void setRules(QueueTotal total, Map<String, TierShare> newTiers, long nowNanos) {
-        setPace(total.limit(), total.perMs(), nowNanos);
+        setPace(total.rate(), nowNanos);
         if (newTiers != tiers) {
             tiers = newTiers;
             scheduler.setShares(tiers);
         }
     }
 
-    private void setPace(long newLimit, long newPerMs, long nowNanos) {
-        if (pacing != null && newLimit == limit && newPerMs == perMs) {
+    private void setPace(SlotRate newRate, long nowNanos) {
+        if (newRate.equals(rate)) {
             return;
         }
-        Pacing newPacing = Pacing.of(newLimit, newPerMs, 1);
-        if (pacing != null && QueueTotal.isFaster(newLimit, newPerMs, limit, perMs)) {
+        Pacing newPacing = newRate.pacing();
+        if (rate != null && newRate.isFasterThan(rate)) {
             granted.adopt(newPacing, pacing, nowNanos); // what was granted may take years by the old pace
             partitions.values().forEach(holder -> holder.unacknowledged.clear());
             awaitDemands();
         } else {
             granted.roundUp();
         }
-        limit = newLimit;
-        perMs = newPerMs;
+        rate = newRate;
         pacing = newPacing;
     }
 
@@ -191,16 +191,16 @@ public final class SlotLedger {
         if (rules != null && rules.total() != null) {
             setRules(rules.total(), rules.tiers(), nowNanos);
         } else {
-            setPace(report.limit(), report.perMs(), nowNanos);
+            setPace(report.rate(), nowNanos);
         }
-        PartitionState holder = partitions.computeIfAbsent(report.partition(), PartitionState::new);
+        PartitionState holder = partitions.computeIfAbsent(report.place().partition(), PartitionState::new);
         holder.reportedNanos = nowNanos;
         holder.waiting = report.waiting();
         holder.number =
                 Math.max(holder.number, Math.min(report.grant(), granted.state().sequence()));
         holder.lagMs = Math.max(0, Math.min(MAX_LAG_MS, report.lagMs()));
         boolean isTakenBack = report.returned()
-                .map(time -> granted.takeBack(report.partition(), report.grant(), time))
+                .map(time -> granted.takeBack(report.place().partition(), report.grant(), time))
                 .orElse(false);
         if (isTakenBack) {
             awaitDemands();
@@ -307,12 +307,10 @@ public final class SlotLedger {
                     || holder.toldNanos > nowNanos;
             if (!holder.runs.isEmpty() || isDue) {
                 grants.add(new SlotGrant(
-                        queue,
-                        holder.partition,
+                        new QueuePartition(queue, holder.partition),
                         holder.number,
                         nowNanos / NANOS_PER_MS,
-                        limit,
-                        perMs,
+                        rate,
                         waiting - holder.waiting,
                         weights.weights(holder.partition),
                         holder.runs));

@@ -1,6 +1,8 @@
 package dev.weir.shape.total;
 
 import dev.weir.shape.rules.Pacing;
+import dev.weir.shape.rules.QueuePartition;
+import dev.weir.shape.rules.SlotRate;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.Optional;
@@ -8,10 +10,8 @@ import java.util.Optional;
 /**
  * The demand of a partition for the total of a queue. It replaces the partition's last report.
  *
- * @param queue the id of the queue
- * @param partition the partition that needs slots
- * @param limit with {@code perMs}, the total by the partition's rules; the ledger uses it if the queue was deleted
- * @param perMs the time for {@code limit}, in milliseconds
+ * @param place the queue, and the partition that needs slots
+ * @param rate the total by the partition's rules; the ledger uses it if the queue was deleted
  * @param lagMs how long grants have recently taken from the ledger to the partition, by queue time on both sides
  * @param waiting the number of requests that wait in all keys; 0 if the partition needs nothing more
  * @param grant the number of the last grant that it received, 0 if none
@@ -20,10 +20,8 @@ import java.util.Optional;
  *     priorities first
  */
 public record SlotReport(
-        String queue,
-        int partition,
-        long limit,
-        long perMs,
+        QueuePartition place,
+        SlotRate rate,
         long lagMs,
         long waiting,
         long grant,

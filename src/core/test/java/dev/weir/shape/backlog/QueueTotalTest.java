@@ -23,8 +23,10 @@ import dev.weir.shape.Shaper;
 import dev.weir.shape.rules.BucketId;
 import dev.weir.shape.rules.Flow;
 import dev.weir.shape.rules.Pacing;
+import dev.weir.shape.rules.QueuePartition;
 import dev.weir.shape.rules.QueueRules;
 import dev.weir.shape.rules.QueueTotal;
+import dev.weir.shape.rules.SlotRate;
 import dev.weir.shape.rules.TierShare;
 import dev.weir.shape.timer.TimerKey;
 import dev.weir.shape.total.OutflowState;
@@ -158,7 +160,7 @@ class QueueTotalTest {
                 } else if (effect instanceof QueueEffect.Sent sent) {
                     send(
                             sent.message() instanceof QueueMessage.Granted granted
-                                    ? granted.grant().partition()
+                                    ? granted.grant().place().partition()
                                     : 0,
                             sent.message());
                 }
@@ -911,8 +913,14 @@ class QueueTotalTest {
         QueueRules rules = rules(10, total(10), Map.of());
         List<SlotReport.Demand> demands =
                 List.of(new SlotReport.Demand("gold", 1, List.of(), 1, 1, List.of(new SlotReport.Step(0, 5))));
-        ledger.report(new SlotReport("q", 3, 10, 1_000, 0, 5, 0, Optional.empty(), demands), rules, 0);
-        ledger.report(new SlotReport("q", 3, 10, 1_000, 0, 0, 0, Optional.empty(), demands), rules, MS);
+        ledger.report(
+                new SlotReport(new QueuePartition("q", 3), new SlotRate(10, 1_000), 0, 5, 0, Optional.empty(), demands),
+                rules,
+                0);
+        ledger.report(
+                new SlotReport(new QueuePartition("q", 3), new SlotRate(10, 1_000), 0, 0, 0, Optional.empty(), demands),
+                rules,
+                MS);
         assertThat(ledger.grant(2 * MS)).isEmpty();
         assertThat(ledger.isIdle(2 * MS)).isTrue();
     }

@@ -1,5 +1,6 @@
 package dev.weir.storage.codec;
 
+import dev.weir.event.DueTime;
 import dev.weir.shape.BucketState;
 import dev.weir.shape.backlog.BucketContents;
 import dev.weir.shape.backlog.BucketContents.BoundsSummary;
@@ -13,7 +14,6 @@ import dev.weir.shape.backlog.BucketContents.SingleFlow;
 import dev.weir.shape.backlog.BucketContents.TaggedFlows;
 import dev.weir.shape.backlog.BucketContents.Tags;
 import dev.weir.shape.backlog.BucketContents.TierOrder;
-import dev.weir.shape.backlog.Slot.Waiting;
 import dev.weir.shape.rules.BucketId;
 import dev.weir.shape.rules.Flow;
 import dev.weir.shape.timer.TimerKey;
@@ -133,32 +133,32 @@ public final class BucketCodec {
     }
 
     private static void write(FlowSummary flow, StateBytes out) {
-        boolean neverExpires = flow.headExpiresAtMs() == Waiting.NEVER;
-        boolean latestIsHead = flow.latestExpiryMs() == flow.headExpiresAtMs();
+        boolean neverExpires = flow.head().expiresAtMs() == DueTime.NEVER;
+        boolean latestIsHead = flow.latestExpiryMs() == flow.head().expiresAtMs();
         boolean isSingle = flow.size() == 1;
         out.write(flow.flow().tier());
         out.write(flow.flow().value());
         out.writeByte(
                 (neverExpires ? NEVER_EXPIRES : 0) | (latestIsHead ? LATEST_IS_HEAD : 0) | (isSingle ? SINGLE : 0));
-        out.write(flow.first());
-        out.write(flow.headCost());
-        out.write(flow.headNumber());
-        out.writeSigned(flow.headEnqueuedAtMs());
+        out.write(flow.head().position());
+        out.write(flow.head().cost());
+        out.write(flow.head().number());
+        out.writeSigned(flow.head().enqueuedAtMs());
         if (!neverExpires) {
-            out.writeSigned(flow.headExpiresAtMs() - flow.headEnqueuedAtMs());
+            out.writeSigned(flow.head().expiresAtMs() - flow.head().enqueuedAtMs());
         }
         if (!latestIsHead) {
-            out.writeSigned(flow.latestExpiryMs() - flow.headEnqueuedAtMs()); // an overflow is undone by the reader
+            out.writeSigned(flow.latestExpiryMs() - flow.head().enqueuedAtMs()); // an overflow is undone by the reader
         }
         if (!isSingle) {
             out.write(flow.size() - 1);
-            out.write(flow.last() - flow.first());
+            out.write(flow.tail().position() - flow.head().position());
             out.write(flow.tokens());
-            out.write(flow.tailNumber() - flow.headNumber());
-            out.write(flow.tailCost());
+            out.write(flow.tail().number() - flow.head().number());
+            out.write(flow.tail().cost());
             BoundsSummary bounds = flow.bounds();
             out.write(bounds.tokens());
-            out.write(bounds.newerFrom() - flow.first());
+            out.write(bounds.newerFrom() - flow.head().position());
             write(bounds.older(), flow, out);
             write(bounds.newer(), flow, out);
         }
@@ -166,7 +166,7 @@ public final class BucketCodec {
 
     private static void write(GenerationSummary generation, FlowSummary flow, StateBytes out) {
         boolean hasCosts = generation.leastCost() <= generation.largestCost();
-        boolean isNever = generation.inTimeNanos() == Long.MAX_VALUE && generation.afterExpiryNanos() == Long.MAX_VALUE;
+        boolean isNever = generation.inTimeNanos() == DueTime.NEVER && generation.afterExpiryNanos() == DueTime.NEVER;
         boolean isUnknown =
                 generation.inTimeNanos() == Long.MIN_VALUE && generation.afterExpiryNanos() == Long.MIN_VALUE;
         out.writeByte((hasCosts ? COSTS : 0) | (isNever ? NEVER_EXPIRES : 0) | (isUnknown ? UNKNOWN : 0));
@@ -175,7 +175,7 @@ public final class BucketCodec {
             out.write(generation.largestCost() - generation.leastCost());
         }
         if (!isNever && !isUnknown) {
-            long sinceNanos = flow.headEnqueuedAtMs() * NANOS_PER_MS;
+            long sinceNanos = flow.head().enqueuedAtMs() * NANOS_PER_MS;
             out.writeSigned(generation.inTimeNanos() - sinceNanos); // overflows are undone by the reader
             out.writeSigned(generation.afterExpiryNanos() - sinceNanos);
         }
@@ -187,7 +187,7 @@ public final class BucketCodec {
         long least = hasCosts ? in.read() : GenerationSummary.EMPTY.leastCost();
         long largest = hasCosts ? least + in.read() : GenerationSummary.EMPTY.largestCost();
         if ((flags & (NEVER_EXPIRES | UNKNOWN)) != 0) {
-            long nanos = (flags & UNKNOWN) != 0 ? Long.MIN_VALUE : Long.MAX_VALUE;
+            long nanos = (flags & UNKNOWN) != 0 ? Long.MIN_VALUE : DueTime.NEVER;
             return new GenerationSummary(least, largest, nanos, nanos);
         }
         long sinceNanos = headEnqueuedAtMs * NANOS_PER_MS;
@@ -201,7 +201,7 @@ public final class BucketCodec {
         long cost = in.read();
         long number = in.read();
         long enqueuedAtMs = in.readSigned();
-        long expiresAtMs = (flags & NEVER_EXPIRES) != 0 ? Waiting.NEVER : enqueuedAtMs + in.readSigned();
+        long expiresAtMs = (flags & NEVER_EXPIRES) != 0 ? DueTime.NEVER : enqueuedAtMs + in.readSigned();
         long latestMs = (flags & LATEST_IS_HEAD) != 0 ? expiresAtMs : enqueuedAtMs + in.readSigned();
         boolean isSingle = (flags & SINGLE) != 0;
         long size = isSingle ? 1 : 1 + in.read();
@@ -218,17 +218,11 @@ public final class BucketCodec {
                         readGeneration(enqueuedAtMs, in));
         return new FlowSummary(
                 flow,
-                first,
-                last,
                 size,
                 tokens,
-                cost,
-                number,
-                enqueuedAtMs,
-                expiresAtMs,
-                tailNumber,
+                new FlowSummary.Head(first, cost, number, enqueuedAtMs, expiresAtMs),
+                new FlowSummary.Tail(last, tailCost, tailNumber),
                 latestMs,
-                tailCost,
                 bounds);
     }
 

@@ -44,10 +44,10 @@ public final class LeaseCodec {
             out.write(lease.amount());
             out.write(lease.used());
             out.writeSigned(lease.lastUsedMs());
-            out.writeSigned(lease.appendedAtMs());
-            out.writeSigned(lease.fromMs() - lease.appendedAtMs());
-            out.writeSigned(lease.untilMs() - lease.fromMs());
-            out.writeSigned(lease.sentMs());
+            out.writeSigned(lease.term().appendedAtMs());
+            out.writeSigned(lease.term().fromMs() - lease.term().appendedAtMs());
+            out.writeSigned(lease.term().untilMs() - lease.term().fromMs());
+            out.writeSigned(lease.term().sentMs());
             out.writeByte((lease.isReported() ? REPORTED : 0) | (lease.isClosing() ? CLOSING : 0));
         }
         out.write(book.lastLeaseId());
@@ -74,8 +74,14 @@ public final class LeaseCodec {
             int flags = in.readByte();
             boolean isReported = (flags & REPORTED) != 0;
             boolean isClosing = (flags & CLOSING) != 0;
-            leases.add(
-                    new Lease(lease, amount, used, lastUsedMs, atMs, fromMs, untilMs, sentMs, isReported, isClosing));
+            leases.add(new Lease(
+                    lease,
+                    amount,
+                    used,
+                    lastUsedMs,
+                    new Lease.Term(atMs, fromMs, untilMs, sentMs),
+                    isReported,
+                    isClosing));
         }
         return LeaseBook.fromStore(clockMs, leases, in.read(), in.readSigned());
     }

@@ -7,6 +7,8 @@ import dev.weir.shape.QueueMessage;
 import dev.weir.shape.Shaper;
 import dev.weir.shape.rules.Flow;
 import dev.weir.shape.rules.Pacing;
+import dev.weir.shape.rules.QueuePartition;
+import dev.weir.shape.rules.SlotRate;
 import dev.weir.shape.total.SlotGrant;
 import dev.weir.shape.total.SlotReport;
 import dev.weir.shape.total.SlotReport.LeasedTime;
@@ -87,10 +89,10 @@ public final class QueueMessageCodec {
 
     private static byte[] encode(SlotReport report) {
         StateBytes out = StateBytes.toWrite(REPORT);
-        out.write(report.queue());
-        out.write(report.partition());
-        out.write(report.limit());
-        out.write(report.perMs());
+        out.write(report.place().queue());
+        out.write(report.place().partition());
+        out.write(report.rate().limit());
+        out.write(report.rate().perMs());
         out.write(report.lagMs());
         out.write(report.waiting());
         out.write(report.grant());
@@ -121,12 +123,12 @@ public final class QueueMessageCodec {
 
     private static byte[] encode(SlotGrant grant) {
         StateBytes out = StateBytes.toWrite(GRANT);
-        out.write(grant.queue());
-        out.write(grant.partition());
+        out.write(grant.place().queue());
+        out.write(grant.place().partition());
         out.write(grant.number());
         out.writeSigned(grant.sentAtMs());
-        out.write(grant.limit());
-        out.write(grant.perMs());
+        out.write(grant.rate().limit());
+        out.write(grant.rate().perMs());
         out.write(grant.waitingElsewhere());
         out.write(grant.weights().size());
         grant.weights().forEach(client -> {
@@ -145,10 +147,8 @@ public final class QueueMessageCodec {
 
     private static QueueMessage decodeReport(byte[] bytes) {
         StateBytes in = StateBytes.toRead(bytes, REPORT, "a report");
-        String queue = in.readText();
-        int partition = partition(in);
-        long limit = count(in);
-        long perMs = count(in);
+        QueuePartition place = new QueuePartition(in.readText(), partition(in));
+        SlotRate rate = new SlotRate(count(in), count(in));
         long lagMs = count(in);
         long waiting = count(in);
         long grant = count(in);
@@ -159,9 +159,8 @@ public final class QueueMessageCodec {
             demands.add(
                     new SlotReport.Demand(in.readText(), count(in), clients(in), tokens(in), tokens(in), steps(in)));
         }
-        Pacing.of(limit, perMs, 1);
-        return new QueueMessage.Reported(
-                new SlotReport(queue, partition, limit, perMs, lagMs, waiting, grant, returned, demands));
+        rate.pacing(); // checks its range
+        return new QueueMessage.Reported(new SlotReport(place, rate, lagMs, waiting, grant, returned, demands));
     }
 
     private static List<SlotReport.ClientKeys> clients(StateBytes in) {
@@ -182,12 +181,10 @@ public final class QueueMessageCodec {
 
     private static QueueMessage decodeGrant(byte[] bytes) {
         StateBytes in = StateBytes.toRead(bytes, GRANT, "a grant");
-        String queue = in.readText();
-        int partition = partition(in);
+        QueuePartition place = new QueuePartition(in.readText(), partition(in));
         long number = count(in);
         long sentAtMs = in.readSigned();
-        long limit = count(in);
-        long perMs = count(in);
+        SlotRate rate = new SlotRate(count(in), count(in));
         long waitingElsewhere = count(in);
         List<SlotGrant.ClientWeight> weights = new ArrayList<>();
         for (long left = count(in, 0, SlotGrant.MAX_WEIGHTS); left > 0; left--) {
@@ -197,9 +194,8 @@ public final class QueueMessageCodec {
         for (long left = count(in, 0, MAX_RUNS); left > 0; left--) {
             runs.add(new SlotRun(new Pacing.Arrival(time(in), count(in)), tokens(in)));
         }
-        Pacing.of(limit, perMs, 1);
-        return new QueueMessage.Granted(
-                new SlotGrant(queue, partition, number, sentAtMs, limit, perMs, waitingElsewhere, weights, runs));
+        rate.pacing(); // checks its range
+        return new QueueMessage.Granted(new SlotGrant(place, number, sentAtMs, rate, waitingElsewhere, weights, runs));
     }
 
     private static long count(StateBytes in) {

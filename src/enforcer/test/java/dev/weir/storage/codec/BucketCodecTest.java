@@ -2,6 +2,7 @@ package dev.weir.storage.codec;
 
 import static org.assertj.core.api.Assertions.assertThat;
 
+import dev.weir.event.DueTime;
 import dev.weir.shape.BucketState;
 import dev.weir.shape.backlog.BucketContents;
 import dev.weir.shape.backlog.BucketContents.BoundsSummary;
@@ -15,7 +16,6 @@ import dev.weir.shape.backlog.BucketContents.SingleFlow;
 import dev.weir.shape.backlog.BucketContents.TaggedFlows;
 import dev.weir.shape.backlog.BucketContents.Tags;
 import dev.weir.shape.backlog.BucketContents.TierOrder;
-import dev.weir.shape.backlog.Slot.Waiting;
 import dev.weir.shape.rules.BucketId;
 import dev.weir.shape.rules.Flow;
 import dev.weir.shape.rules.Pacing;
@@ -36,32 +36,33 @@ class BucketCodecTest {
     private static FlowSummary single(String client, long expiresAtMs, long latestMs) {
         return new FlowSummary(
                 new Flow("", client),
-                3,
-                3,
                 1,
                 2,
-                2,
-                1_000,
-                MS,
-                expiresAtMs,
-                1_000,
+                new FlowSummary.Head(3, 2, 1_000, MS, expiresAtMs),
+                new FlowSummary.Tail(3, 2, 1_000),
                 latestMs,
-                2,
                 BoundsSummary.ofOnly(3, 2));
     }
 
     private static FlowSummary several(GenerationSummary older, GenerationSummary newer) {
         BoundsSummary bounds = new BoundsSummary(17, 6, older, newer);
-        return new FlowSummary(new Flow("złoty", "c"), 3, 9, 4, 11, 2, 0, 0, 1, Long.MAX_VALUE, 2, 5, bounds);
+        return new FlowSummary(
+                new Flow("złoty", "c"),
+                4,
+                11,
+                new FlowSummary.Head(3, 2, 0, 0, 1),
+                new FlowSummary.Tail(9, 5, Long.MAX_VALUE),
+                2,
+                bounds);
     }
 
     @Test
     void states_survive_a_round_trip() {
         List<FlowSummary> flows = List.of(
-                single("never", Waiting.NEVER, Waiting.NEVER),
+                single("never", DueTime.NEVER, DueTime.NEVER),
                 single("soon", MS + 500, MS + 500),
                 single("by expiry timer only", MS - 500, Long.MIN_VALUE),
-                single("large", 0, Waiting.NEVER),
+                single("large", 0, DueTime.NEVER),
                 several(new GenerationSummary(1, 9, MS * 1_000_000, MS * 1_000_000 - 7), GenerationSummary.EMPTY),
                 several(
                         new GenerationSummary(0, 0, Long.MIN_VALUE, Long.MIN_VALUE),

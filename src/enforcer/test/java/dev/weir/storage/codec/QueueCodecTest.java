@@ -5,6 +5,7 @@ import static org.assertj.core.api.Assertions.assertThatThrownBy;
 
 import dev.weir.event.Admission;
 import dev.weir.event.DecisionContext;
+import dev.weir.event.DueTime;
 import dev.weir.event.LimitStatus;
 import dev.weir.event.PolicyVersion;
 import dev.weir.event.Request;
@@ -51,7 +52,7 @@ class QueueCodecTest {
                 .withHeadersAndContext(List.of(new Admission.Header("trace", new byte[] {9})), DecisionContext.UNKNOWN);
         for (Slot slot : List.of(
                 new Slot.Waiting(admission, Long.MAX_VALUE, 1_000, 2_000, true, new ExpiryTimer(20, 3)),
-                new Slot.Waiting(admission, 0, -1, Slot.Waiting.NEVER, false, null),
+                new Slot.Waiting(admission, 0, -1, DueTime.NEVER, false, null),
                 new Slot.Gap(Long.MAX_VALUE))) {
             assertThat(codec.decodeSlot(codec.encode(slot)))
                     .usingRecursiveComparison()

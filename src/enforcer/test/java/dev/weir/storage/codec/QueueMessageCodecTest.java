@@ -10,6 +10,8 @@ import dev.weir.fault.UnreadableException;
 import dev.weir.shape.QueueMessage;
 import dev.weir.shape.rules.Flow;
 import dev.weir.shape.rules.Pacing.Arrival;
+import dev.weir.shape.rules.QueuePartition;
+import dev.weir.shape.rules.SlotRate;
 import dev.weir.shape.total.SlotGrant;
 import dev.weir.shape.total.SlotReport;
 import dev.weir.shape.total.SlotRun;
@@ -22,10 +24,8 @@ import org.junit.jupiter.api.Test;
 class QueueMessageCodecTest {
 
     private static final SlotReport REPORT = new SlotReport(
-            "żółw",
-            11,
-            2_000,
-            60_000,
+            new QueuePartition("żółw", 11),
+            new SlotRate(2_000, 60_000),
             150,
             1L << 40,
             7,
@@ -40,15 +40,14 @@ class QueueMessageCodecTest {
                             List.of(new SlotReport.Step(-1, 6), new SlotReport.Step(1_700_000_000_123_456_789L, 1))),
                     new SlotReport.Demand("", 1, List.of(), 1, 1, List.of())));
 
-    private static final SlotReport LAST_REPORT = new SlotReport("q", 0, 1, 1, 0, 0, 0, Optional.empty(), List.of());
+    private static final SlotReport LAST_REPORT =
+            new SlotReport(new QueuePartition("q", 0), new SlotRate(1, 1), 0, 0, 0, Optional.empty(), List.of());
 
     private static final SlotGrant GRANT = new SlotGrant(
-            "q",
-            0,
+            new QueuePartition("q", 0),
             1_700_000_000_000_000_017L,
             1_700_000_000_123L,
-            2_000,
-            60_000,
+            new SlotRate(2_000, 60_000),
             99,
             List.of(new SlotGrant.ClientWeight(new Flow("gold", "ann"), 250)),
             List.of(new SlotRun(new Arrival(1_700_000_000_123_456_789L, 2), 100), new SlotRun(new Arrival(-5, 0), 1)));
@@ -83,26 +82,40 @@ class QueueMessageCodecTest {
         SlotReport.Demand tooLarge = new SlotReport.Demand("gold", 1, List.of(), 1L << 62, 1L << 62, List.of());
         Optional<SlotReport.LeasedTime> none = Optional.empty();
         List<SlotReport> reports = List.of(
-                new SlotReport("q", -1, 1, 1, 0, 1, 0, none, List.of()),
-                new SlotReport("q", 0, 0, 1, 0, 1, 0, none, List.of()),
-                new SlotReport("q", 0, 1, 1, -1, 1, 0, none, List.of()),
-                new SlotReport("q", 0, 1, 1, 0, -1, 0, none, List.of()),
-                new SlotReport("q", 0, 1, 1, 0, 1, -1, none, List.of()),
-                new SlotReport("q", 0, 1, 1, 0, 1, 0, none, List.of(negative)),
-                new SlotReport("q", 0, 1, 1, 0, 1, 0, none, List.of(negativeStep)),
-                new SlotReport("q", 0, 1, 1, 0, 1, 0, none, List.of(withoutKeys)),
-                new SlotReport("q", 0, 1, 1, 0, 1, 0, none, List.of(neverBegins)),
-                new SlotReport("q", 0, 1, 1, 0, 1, 0, none, List.of(tooLarge)));
+                new SlotReport(new QueuePartition("q", -1), new SlotRate(1, 1), 0, 1, 0, none, List.of()),
+                new SlotReport(new QueuePartition("q", 0), new SlotRate(0, 1), 0, 1, 0, none, List.of()),
+                new SlotReport(new QueuePartition("q", 0), new SlotRate(1, 1), -1, 1, 0, none, List.of()),
+                new SlotReport(new QueuePartition("q", 0), new SlotRate(1, 1), 0, -1, 0, none, List.of()),
+                new SlotReport(new QueuePartition("q", 0), new SlotRate(1, 1), 0, 1, -1, none, List.of()),
+                new SlotReport(new QueuePartition("q", 0), new SlotRate(1, 1), 0, 1, 0, none, List.of(negative)),
+                new SlotReport(new QueuePartition("q", 0), new SlotRate(1, 1), 0, 1, 0, none, List.of(negativeStep)),
+                new SlotReport(new QueuePartition("q", 0), new SlotRate(1, 1), 0, 1, 0, none, List.of(withoutKeys)),
+                new SlotReport(new QueuePartition("q", 0), new SlotRate(1, 1), 0, 1, 0, none, List.of(neverBegins)),
+                new SlotReport(new QueuePartition("q", 0), new SlotRate(1, 1), 0, 1, 0, none, List.of(tooLarge)));
         for (SlotReport report : reports) {
             byte[] bytes = codec.encode(new QueueMessage.Reported(report));
             assertThatThrownBy(() -> codec.decode(bytes)).as("%s", report).isInstanceOf(UnreadableException.class);
         }
         List<SlotGrant> grants = List.of(
-                new SlotGrant("q", -1, 0, 0, 1, 1, 0, List.of(), List.of()),
-                new SlotGrant("q", 0, -1, 0, 1, 1, 0, List.of(), List.of()),
-                new SlotGrant("q", 0, 0, 0, 1, 0, 0, List.of(), List.of()),
-                new SlotGrant("q", 0, 0, 0, 1, 1, 0, List.of(), List.of(new SlotRun(new Arrival(0, 0), 0))),
-                new SlotGrant("q", 0, 0, 0, 1, 1, 0, List.of(), List.of(new SlotRun(new Arrival(0, 0), -1))));
+                new SlotGrant(new QueuePartition("q", -1), 0, 0, new SlotRate(1, 1), 0, List.of(), List.of()),
+                new SlotGrant(new QueuePartition("q", 0), -1, 0, new SlotRate(1, 1), 0, List.of(), List.of()),
+                new SlotGrant(new QueuePartition("q", 0), 0, 0, new SlotRate(1, 0), 0, List.of(), List.of()),
+                new SlotGrant(
+                        new QueuePartition("q", 0),
+                        0,
+                        0,
+                        new SlotRate(1, 1),
+                        0,
+                        List.of(),
+                        List.of(new SlotRun(new Arrival(0, 0), 0))),
+                new SlotGrant(
+                        new QueuePartition("q", 0),
+                        0,
+                        0,
+                        new SlotRate(1, 1),
+                        0,
+                        List.of(),
+                        List.of(new SlotRun(new Arrival(0, 0), -1))));
         for (SlotGrant grant : grants) {
             byte[] bytes = codec.encode(new QueueMessage.Granted(grant));
             assertThatThrownBy(() -> codec.decode(bytes)).as("%s", grant).isInstanceOf(UnreadableException.class);

@@ -31,12 +31,10 @@ import dev.weir.limit.SlidingWindowLog.Log;
 import dev.weir.limit.TokenBucket;
 import dev.weir.limit.Unlimited;
 import dev.weir.policy.ContentHash;
-import dev.weir.policy.EffectivePeriod;
 import dev.weir.policy.OnExceed;
 import dev.weir.policy.Policy;
 import dev.weir.policy.PolicyTable;
 import dev.weir.policy.RequestKey;
-import dev.weir.policy.RequestMatcher;
 import java.nio.charset.StandardCharsets;
 import java.time.Instant;
 import java.time.ZoneId;
@@ -237,18 +235,10 @@ class StateCodecTest {
         List<Policy.Term> terms = limits.stream()
                 .map(limit -> new Policy.Term(limit.toString(), limit))
                 .toList();
-        return new Policy(
-                id,
-                1,
-                EffectivePeriod.ALWAYS,
-                id,
-                0,
-                RequestMatcher.ALL,
-                List.of("client"),
-                terms,
-                null,
-                OnExceed.OBSERVE,
-                0,
-                null);
+        return Policy.builder(id)
+                .layer(id)
+                .terms(terms)
+                .onExceed(OnExceed.OBSERVE)
+                .build();
     }
 }

@@ -84,7 +84,13 @@ final class AuditInvariant {
         }
         for (int partition = 0; partition < partitions; partition++) {
             AuditScope scope = new AuditScope(
-                    partition, bounds, evidence::taskOf, true, true, Long.MIN_VALUE, true, bounds.keySet(), all);
+                    partition,
+                    bounds,
+                    evidence::taskOf,
+                    new AuditScope.Retained(true, true, Long.MIN_VALUE),
+                    true,
+                    bounds.keySet(),
+                    all);
             PartitionRecords records = new PartitionRecords(
                     requests(partition),
                     records(decisions.getOrDefault(partition, List.of())),

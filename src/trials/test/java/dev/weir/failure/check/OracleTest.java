@@ -367,18 +367,7 @@ class OracleTest {
         evidence.abortedReleases().add(CoreEvidence.written(RELEASES.encode(later)));
         assertThat(Oracle.check(evidence)).allMatch(Breach::isOk);
 
-        Release dearer = new Release(
-                release.requestId(),
-                release.client(),
-                release.tier(),
-                release.queue(),
-                release.key(),
-                release.sequence(),
-                release.enqueuedAtMs(),
-                release.releaseAtNanos(),
-                release.cost() + 1,
-                release.attributes(),
-                release.payload());
+        Release dearer = release.toBuilder().cost(release.cost() + 1).build();
         evidence.abortedReleases().add(CoreEvidence.written(RELEASES.encode(dearer)));
         assertThat(only("7 seen-twice-alike").faultCount()).isEqualTo(1);
     }
@@ -463,17 +452,9 @@ class OracleTest {
     }
 
     private static Release with(Release release, long sequence, long releaseAtNanos) {
-        return new Release(
-                release.requestId(),
-                release.client(),
-                release.tier(),
-                release.queue(),
-                release.key(),
-                sequence,
-                release.enqueuedAtMs(),
-                releaseAtNanos,
-                release.cost(),
-                release.attributes(),
-                release.payload());
+        return release.toBuilder()
+                .sequence(sequence)
+                .releaseAtNanos(releaseAtNanos)
+                .build();
     }
 }

@@ -1,0 +1,30 @@
+package dev.weir.shape.rules;
+
+import java.math.BigInteger;
+
+/**
+ * The rate of a queue's total, which determines the length of a slot.
+ *
+ * @param limit the slots per {@code perMs}
+ * @param perMs the time for {@code limit}, in milliseconds
+ */
+public record SlotRate(long limit, long perMs) {
+
+    /**
+     * Returns the pacing of slots.
+     *
+     * @throws IllegalArgumentException if a part is out of its range
+     */
+    public Pacing pacing() {
+        return Pacing.of(limit, perMs, 1);
+    }
+
+    /** Returns whether the rate is higher than another one. */
+    public boolean isFasterThan(SlotRate other) {
+        return product(limit, other.perMs).compareTo(product(other.limit, perMs)) > 0;
+    }
+
+    private static BigInteger product(long a, long b) {
+        return BigInteger.valueOf(a).multiply(BigInteger.valueOf(b));
+    }
+}
