@@ -50,7 +50,8 @@ class BenchDecideTest {
         CapturedRun result = BenchShell.run("http", "--connections=4", "--rounds=1", "--turn=1s", "--warm-up=0s");
         assertThat(result.exit()).as(result.err()).isZero();
         assertThat(result.out())
-                .containsPattern("an HTTP server that allows everything +(?=[0-9.,]*[1-9])[0-9.,]+( +[0-9.,]+){2} +1\\.00\n")
+                .containsPattern(
+                        "an HTTP server that allows everything +(?=[0-9.,]*[1-9])[0-9.,]+( +[0-9.,]+){2} +1\\.00\n")
                 .containsPattern("POST /v1/decide +(?=[0-9.,]*[1-9])[0-9.,]+( +[0-9.,]+){3}\n")
                 .containsPattern("WeirClient\\.decide +(?=[0-9.,]*[1-9])[0-9.,]+( +[0-9.,]+){3}\n")
                 .contains("4 callers");

@@ -1,7 +1,7 @@
 package dev.weir.processor;
 
-import dev.weir.processor.policy.PolicyRegistry;
 import dev.weir.event.DueTime;
+import dev.weir.processor.policy.PolicyRegistry;
 import dev.weir.shape.QueueEffect;
 import dev.weir.shape.QueueMessage;
 import dev.weir.shape.Shaper;
