@@ -39,7 +39,7 @@ final class DemoPace {
     private static final long CAPACITY_NANOS = TimeUnit.SECONDS.toNanos(2);
     private static final long SAMPLE_NANOS = TimeUnit.MILLISECONDS.toNanos(100);
     private static final long SETTLE_NANOS = TimeUnit.MILLISECONDS.toNanos(1_500);
-    private static final long STEADY_NANOS = TimeUnit.SECONDS.toNanos(7);
+    private static final long STEADY_NANOS = TimeUnit.SECONDS.toNanos(5);
 
     /** The latencies of the last requests do not count, since they may be decided in the next phase. */
     private static final long UNCOUNTED_NANOS = TimeUnit.SECONDS.toNanos(1);
