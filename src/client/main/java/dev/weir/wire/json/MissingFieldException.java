@@ -5,6 +5,7 @@ public final class MissingFieldException extends IllegalArgumentException {
 
     private static final long serialVersionUID = 1L;
 
+    /** The name of the field. */
     private final String field;
 
     MissingFieldException(String field) {
