@@ -44,7 +44,7 @@ import org.junit.jupiter.params.provider.EnumSource;
 @Tag("full")
 class OverloadTest {
 
-    private static final Duration PATIENCE = Duration.ofMinutes(3);
+    private static final Duration PATIENCE = Duration.ofMinutes(10);
     private static final Duration STANDSTILL = Duration.ofSeconds(5);
     /** Each application reports and deletes its own damaged stores. */
     private static final int APPLICATIONS = 2;
