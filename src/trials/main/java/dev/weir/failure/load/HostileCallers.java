@@ -36,11 +36,6 @@ public final class HostileCallers implements AutoCloseable {
             + "*a".repeat(120)
             + "*\"},\"limits\":[{\"algorithm\":\"gcra\",\"limit\":5,\"per\":\"1m\"}]}]}";
 
-    /** An action that a thread repeats. */
-    private interface Attack {
-        void once() throws IOException, InterruptedException;
-    }
-
     private final int port;
     private final Collection<String> kinds;
     private final List<Thread> threads = new ArrayList<>();
@@ -84,18 +79,15 @@ public final class HostileCallers implements AutoCloseable {
                 port,
                 "GET /v1/live HTTP/1.1\r\n" + HOST + "Sec-Fetch-Site: cross-site\r\n\r\n",
                 "");
-        callers.start("backtest", () -> callers.ask(callers.backtest(), true));
-        callers.start("backtest and leave", () -> callers.ask(callers.backtest(), false));
-        callers.start(
-                "a word of 2 MiB",
-                () -> callers.ask(post("/v1/validate", "application/yaml", "x".repeat(2_000_000)), true));
+        callers.start("backtest", callers.backtest(), true);
+        callers.start("backtest and leave", callers.backtest(), false);
+        callers.start("a word of 2 MiB", post("/v1/validate", "application/yaml", "x".repeat(2_000_000)), true);
         callers.start(
                 "wrong tokens",
-                () -> callers.ask(
-                        "GET /v1/policies HTTP/1.1\r\n" + HOST
-                                + "Authorization: Bearer a-token-that-is-wrong\r\nConnection: close\r\n\r\n",
-                        true));
-        callers.start("no path", () -> callers.ask("GET /%zz HTTP/1.1\r\n" + HOST + "\r\n", true));
+                "GET /v1/policies HTTP/1.1\r\n" + HOST
+                        + "Authorization: Bearer a-token-that-is-wrong\r\nConnection: close\r\n\r\n",
+                true);
+        callers.start("no path", "GET /%zz HTTP/1.1\r\n" + HOST + "\r\n", true);
         return callers;
     }
 
@@ -150,7 +142,7 @@ public final class HostileCallers implements AutoCloseable {
         });
     }
 
-    private void start(String name, Attack attack) {
+    private void start(String name, String request, boolean stays) {
         if (!isAsked(name)) {
             return;
         }
@@ -158,9 +150,8 @@ public final class HostileCallers implements AutoCloseable {
         thread(name, () -> {
             while (!closed) {
                 try {
-                    attack.once();
-                    times.incrementAndGet();
-                } catch (IOException | InterruptedException e) {
+                    ask(request, stays, times);
+                } catch (IOException e) {
                     // refused: try again
                 }
                 pause(PAUSE_MS);
@@ -179,9 +170,10 @@ public final class HostileCallers implements AutoCloseable {
         thread.start();
     }
 
-    private void ask(String request, boolean stays) throws IOException, InterruptedException {
+    private void ask(String request, boolean stays, AtomicLong times) throws IOException {
         try (Socket socket = connect(port)) {
             socket.getOutputStream().write(request.getBytes(ISO_8859_1));
+            times.incrementAndGet();
             if (stays) {
                 InputStream in = socket.getInputStream();
                 byte[] buffer = new byte[8_192];
