@@ -21,8 +21,6 @@ public final class DecisionCodec {
 
     private static final Decision.Queueing NOT_SHAPED = new Decision.Queueing(null, null, null);
 
-    private static final LimitStatus NOT_LIMITED = new LimitStatus(null, null, null, null, null);
-
     private static final List<Outcome> OUTCOMES = Stream.of(dev.weir.avro.Outcome.values())
             .map(outcome -> Outcome.valueOf(outcome.name()))
             .toList();
@@ -148,23 +146,19 @@ public final class DecisionCodec {
                 new Decision.Timing(event.getDecidedAt().toEpochMilli(), event.getRetryAfterMs(), event.getDelayMs()),
                 new Decision.Explanation(
                         PolicyVersionAvro.read(event.getPolicyId(), event.getPolicyVersion()),
-                        limit(new LimitStatus(
-                                event.getLimitedBy(),
-                                event.getLimit(),
-                                event.getWindowMs(),
-                                event.getRemaining(),
-                                event.getResetAfterMs())),
+                        new LimitStatus(
+                                        event.getLimitedBy(),
+                                        event.getLimit(),
+                                        event.getWindowMs(),
+                                        event.getRemaining(),
+                                        event.getResetAfterMs())
+                                .orNull(),
                         EnforcedLimitsAvro.read(event.getLimits())),
                 event.getQueue() == null
                         ? null
                         : new Decision.Queueing(
                                 event.getQueue(), event.getQueueKey(), event.getPosition(), event.getExpectedWaitMs()),
                 DecisionContextAvro.read(event.getOrder(), event.getPoliciesChecksum()));
-    }
-
-    /** Returns null if nothing is limited. */
-    private static LimitStatus limit(LimitStatus status) {
-        return status.equals(NOT_LIMITED) ? null : status;
     }
 
     private static Reason reason(String name) throws UnreadableException {

@@ -15,6 +15,13 @@ import dev.weir.policy.Policy;
  */
 public record LimitStatus(String label, Long limit, Long windowMs, Long remaining, Long resetAfterMs) {
 
+    private static final LimitStatus NOT_LIMITED = new LimitStatus(null, null, null, null, null);
+
+    /** Returns this status; null if it has no values, as in the record of a decision that no limit explains. */
+    public LimitStatus orNull() {
+        return equals(NOT_LIMITED) ? null : this;
+    }
+
     /** Returns the status of a bound that counts nothing. */
     public static LimitStatus of(String label, Long limit) {
         return new LimitStatus(label, limit, null, null, null);

@@ -23,8 +23,6 @@ public final class DecisionJson extends NdjsonWriter<Decision> {
 
     private static final Decision.Queueing NOT_SHAPED = new Decision.Queueing(null, null, null);
 
-    private static final LimitStatus NOT_LIMITED = new LimitStatus(null, null, null, null, null);
-
     /**
      * Creates a writer.
      *
@@ -90,7 +88,13 @@ public final class DecisionJson extends NdjsonWriter<Decision> {
                         json.isNull("policyId")
                                 ? null
                                 : new PolicyVersion(json.text("policyId"), json.number("policyVersion")),
-                        limit(json),
+                        new LimitStatus(
+                                        json.textOrNull("limitedBy"),
+                                        json.numberOrNull("limit"),
+                                        json.numberOrNull("windowMs"),
+                                        json.numberOrNull("remaining"),
+                                        json.numberOrNull("resetAfterMs"))
+                                .orNull(),
                         limits(json)),
                 json.isNull("queue")
                         ? null
@@ -100,17 +104,6 @@ public final class DecisionJson extends NdjsonWriter<Decision> {
                                 json.numberOrNull("position"),
                                 json.numberOrNull("expectedWaitMs")),
                 new DecisionContext(order(json), json.numberOrNull("policiesChecksum")));
-    }
-
-    /** Returns null if nothing is limited. */
-    private static LimitStatus limit(JsonFields json) throws UnreadableException {
-        LimitStatus status = new LimitStatus(
-                json.textOrNull("limitedBy"),
-                json.numberOrNull("limit"),
-                json.numberOrNull("windowMs"),
-                json.numberOrNull("remaining"),
-                json.numberOrNull("resetAfterMs"));
-        return status.equals(NOT_LIMITED) ? null : status;
     }
 
     private static DecisionOrder order(JsonFields json) throws UnreadableException {
