@@ -102,12 +102,28 @@ class DecisionCodecTest {
     }
 
     @ParameterizedTest
-    @ValueSource(strings = {"observedBy", "limits", "tier", "policiesChecksum"})
+    @ValueSource(strings = {"observedBy", "limits", "tier", "policiesChecksum", "policyVersion"})
     void a_decision_in_json_without_a_field_is_rejected(String field) {
         String text = new String(json.encode(decision(new Random(1))), StandardCharsets.UTF_8);
         byte[] without = text.replace("\"" + field + "\"", "\"other\"").getBytes(StandardCharsets.UTF_8);
         assertThatThrownBy(() -> json.decode(without))
                 .isInstanceOf(UnreadableException.class)
                 .hasMessage(field + " is required");
+    }
+
+    @Test
+    void a_decision_in_json_by_a_policy_of_no_version_is_rejected() {
+        Random random = new Random(1);
+        Decision decision = decision(random);
+        while (decision.policyId() == null) {
+            decision = decision(random);
+        }
+        String text = new String(json.encode(decision), StandardCharsets.UTF_8);
+        byte[] without = text.replaceFirst("\"policyVersion\":[0-9]+", "\"policyVersion\":null")
+                .getBytes(StandardCharsets.UTF_8);
+        assertThatThrownBy(() -> json.decode(without))
+                .isInstanceOfSatisfying(UnreadableException.class, e -> assertThat(e.rejection())
+                        .isEqualTo(Rejection.NOT_JSON))
+                .hasMessage("policyId is " + decision.policyId() + ", but policyVersion is null");
     }
 }

@@ -49,7 +49,7 @@ import java.util.function.LongConsumer;
  * <p>The bucket of a queue without key is hot as long as the queue exists. A queue that was deleted, or has got another
  * key, drains and is removed with its last bucket. So the buckets of a queue always have the same key fields.
  */
-public final class QueueBuckets {
+final class QueueBuckets {
 
     private static final long NANOS_PER_MS = 1_000_000;
 

@@ -9,6 +9,7 @@ import dev.weir.event.LimitStatus;
 import dev.weir.event.Outcome;
 import dev.weir.event.PolicyVersion;
 import dev.weir.event.Reason;
+import dev.weir.event.Rejection;
 import dev.weir.event.Request;
 import dev.weir.fault.UnreadableException;
 import java.io.IOException;
@@ -85,9 +86,7 @@ public final class DecisionJson extends NdjsonWriter<Decision> {
                 new Decision.Timing(
                         json.number("decidedAt"), json.numberOrNull("retryAfterMs"), json.numberOrNull("delayMs")),
                 new Decision.Explanation(
-                        json.isNull("policyId")
-                                ? null
-                                : new PolicyVersion(json.text("policyId"), json.number("policyVersion")),
+                        policy(json),
                         new LimitStatus(
                                         json.textOrNull("limitedBy"),
                                         json.numberOrNull("limit"),
@@ -104,6 +103,15 @@ public final class DecisionJson extends NdjsonWriter<Decision> {
                                 json.numberOrNull("position"),
                                 json.numberOrNull("expectedWaitMs")),
                 new DecisionContext(order(json), json.numberOrNull("policiesChecksum")));
+    }
+
+    private static PolicyVersion policy(JsonFields json) throws UnreadableException {
+        String id = json.textOrNull("policyId");
+        Long version = json.numberOrNull("policyVersion");
+        if (id != null && version == null) {
+            throw new UnreadableException(Rejection.NOT_JSON, "policyId is " + id + ", but policyVersion is null");
+        }
+        return id == null ? null : new PolicyVersion(id, version);
     }
 
     private static DecisionOrder order(JsonFields json) throws UnreadableException {

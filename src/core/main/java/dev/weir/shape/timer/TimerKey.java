@@ -1,14 +1,12 @@
 package dev.weir.shape.timer;
 
-import dev.weir.shape.QueueBuckets;
 import dev.weir.shape.QueueState;
 
 /**
  * The key of a timer of a cold bucket; see {@link TimingWheel}.
  *
  * @param queue the queue of the bucket
- * @param tier the tier, in a wheel of buckets that contend for the queue's total (see {@link QueueBuckets}); null in
- *     the wheel of due times
+ * @param tier the tier, in a wheel of buckets that contend for the queue's total; null in the wheel of due times
  * @param epoch the epoch of the queue's due times, see {@link QueueState#epoch}
  * @param startNanos the start of the slot, 0 or more
  * @param widthBits the width of the slot is two to this power, in nanoseconds
