@@ -5,6 +5,7 @@ import java.util.LinkedHashMap;
 import java.util.List;
 import java.util.Locale;
 import java.util.Map;
+import java.util.function.Supplier;
 import java.util.stream.Collectors;
 
 /**
@@ -57,9 +58,14 @@ public record Breach(String name, Map<String, Long> counts, List<String> faults,
         }
 
         void fault(String fault) {
+            fault(() -> fault);
+        }
+
+        /** Counts a fault, and describes it only if it is one of the first. */
+        void fault(Supplier<String> description) {
             faultCount++;
             if (faults.size() < MAX_FAULTS) {
-                faults.add(fault);
+                faults.add(description.get());
             }
         }
 

@@ -43,7 +43,11 @@ import java.util.Set;
  */
 final class LimitInvariant {
 
+    /** How many earlier decisions of its client a fault lists. */
+    private static final int MAX_EARLIER = 40;
+
     private final PolicyVersionHistory rules;
+    private final List<Decided> followed = new ArrayList<>();
     private final Breach.Notes notes = new Breach.Notes("3 within-limits", "admissions", "limits", "keys");
     private final Set<List<Object>> limits = new HashSet<>();
     private final Map<List<String>, PolicyUsageModel> usages = new HashMap<>();
@@ -82,6 +86,7 @@ final class LimitInvariant {
     }
 
     private void follow(Decided decided) {
+        followed.add(decided);
         Request request = decided.request;
         Decision decision = decided.decision;
         int count = changesBefore(decided);
@@ -186,11 +191,26 @@ final class LimitInvariant {
         limits.add(List.of(version.policy().id(), version.policy().version(), index));
         long excess = usage.admit(index, terms, request.cost(), requestMs, atMs);
         if (excess > 0) {
-            notes.fault(Oracle.at(request) + ", policy "
+            notes.fault(() -> Oracle.at(request) + ", policy "
                     + version.policy().id() + " version "
                     + version.policy().version() + ", " + terms + ": cost " + request.cost()
-                    + " exceeded the limit at " + atMs);
+                    + " exceeded the limit at " + atMs
+                    + earlier(request.client()));
         }
+    }
+
+    /** Returns the last decisions of a client, latest first: without them, a fault of a long run cannot be explained. */
+    private String earlier(String client) {
+        StringBuilder lines = new StringBuilder();
+        int listed = 0;
+        for (int i = followed.size() - 1; i >= 0 && listed < MAX_EARLIER; i--) {
+            Decided decided = followed.get(i);
+            if (decided.request.client().equals(client)) {
+                lines.append("\n        ").append(decided);
+                listed++;
+            }
+        }
+        return lines.toString();
     }
 
     /** Returns whether the decision proves that this policy admitted the request and was charged for it. */
