@@ -34,10 +34,22 @@ final class CoreEvidence {
     static final long START_MS = 1_800_000_000_000L;
 
     private static final int PARTITIONS = WeirConfig.DEFAULTS.topics().partitions();
-    private static final int A_SECOND = 3_000;
 
-    /** A routed request is decided before this many further requests are written. */
-    private static final int MAX_ROUTING = 600;
+    /**
+     * How requests are written.
+     *
+     * @param perSecond how many in a second of the simulated time
+     * @param misplacedPercent the percentage of requests that are written to another partition than their client's, and
+     *     are routed
+     * @param maxRouting a routed request is decided before this many further requests are written
+     */
+    record Load(int perSecond, int misplacedPercent, int maxRouting) {
+
+        /** 3,000 requests a second, of which a percentage is decided up to 200 ms late. */
+        static Load routing(int misplacedPercent) {
+            return new Load(3_000, misplacedPercent, 600);
+        }
+    }
 
     private static final int PERCENT = 100;
     private static final DecisionCodec DECISIONS = new DecisionCodec();
@@ -54,12 +66,12 @@ final class CoreEvidence {
     private final long checksum;
     private final Random random;
     private final long seed;
-    private final int misplacedPercent;
+    private final Load load;
     private long nowMs;
 
-    private CoreEvidence(long seed, List<PolicyAvro.Applied> rules, int misplacedPercent) {
+    private CoreEvidence(long seed, List<PolicyAvro.Applied> rules, Load load) {
         this.seed = seed;
-        this.misplacedPercent = misplacedPercent;
+        this.load = load;
         random = new Random(seed);
         Arrays.fill(positions, new DecisionOrder(-1, 0));
         PolicyVersionHistory history = new PolicyVersionHistory(rules);
@@ -79,20 +91,18 @@ final class CoreEvidence {
     }
 
     /**
-     * Writes and decides {@code count} requests, 3,000 a second of the simulated time.
+     * Writes and decides {@code count} requests.
      *
      * @param changesMs the times of policy changes, ms after the start
-     * @param misplacedPercent the percentage of requests that are written to another partition than their client's, and
-     *     are routed
      */
-    static Evidence of(long seed, int count, List<Long> changesMs, int misplacedPercent) throws FaultsException {
-        return new CoreEvidence(seed, rules(seed, changesMs), misplacedPercent).run(count);
+    static Evidence of(long seed, int count, List<Long> changesMs, Load load) throws FaultsException {
+        return new CoreEvidence(seed, rules(seed, changesMs), load).run(count);
     }
 
     private Evidence run(int count) {
         TraceWorkload workload = new TraceWorkload(seed, () -> nowMs);
         for (int i = 0; i < count; i++) {
-            nowMs = START_MS + i * 1_000L / A_SECOND;
+            nowMs = START_MS + i * 1_000L / load.perSecond;
             write(workload.next(), i);
             while (!routed.isEmpty() && routed.firstKey().get(0) <= i) {
                 decideRouted(routed.pollFirstEntry().getValue());
@@ -124,7 +134,7 @@ final class CoreEvidence {
     /** Writes a request, and decides it unless it must be routed. */
     private void write(Request sent, int number) {
         int task = partitionOf(sent.client());
-        boolean isMisplaced = random.nextInt(PERCENT) < misplacedPercent;
+        boolean isMisplaced = random.nextInt(PERCENT) < load.misplacedPercent;
         int partition = isMisplaced ? (task + 1 + random.nextInt(PARTITIONS - 1)) % PARTITIONS : task;
         byte[] key = isMisplaced ? null : sent.client().getBytes(StandardCharsets.UTF_8);
         Entry entry = new Entry(partition, ends[partition]++, nowMs, key, avro.encode(sent));
@@ -133,7 +143,7 @@ final class CoreEvidence {
         if (read.request() == null) {
             evidence.deadLetters().add(new Dead(entry.place(), read.rejection().name()));
         } else if (isMisplaced) {
-            int due = lastDue.merge(List.of(partition, task), number + random.nextInt(MAX_ROUTING), Math::max);
+            int due = lastDue.merge(List.of(partition, task), number + random.nextInt(load.maxRouting), Math::max);
             routed.put(List.of(due, number), read.request());
         } else {
             positions[task] = new DecisionOrder(entry.offset(), 0);

@@ -37,9 +37,10 @@ import java.util.Set;
  *
  * <p>Shared limits are checked by {@link SharedLimitInvariant}. A policy counts as not charged if the decision does not
  * show whether it was (several policies observe, and one of them would have denied; a policy observes or throttles, and
- * another one shapes). This can hide an excess, but never reports a false one. The check also skips a late request
- * whose decision does not contain the time of its charge, if one of its keys received a refund at a later time: a
- * refund can advance the time of a key even if nothing was in use.
+ * another one shapes). This can hide an excess, but never reports a false one. The time of the charge of a late request
+ * is not known if its decision does not contain it, or if the policy observes, and its key received a refund or such a
+ * request at a later time: either can have advanced the time of the key. An excess of it is no fault, and neither is that
+ * of a delayed request if a SETTLE was charged between its decision and its start.
  */
 final class LimitInvariant {
 
@@ -98,7 +99,7 @@ final class LimitInvariant {
             return;
         }
         long nowMs = decidedAtMs(request, decision, count);
-        if (!tellsWhen(request, decision, count) && hasLaterRefund(request, nowMs, count)) {
+        if (!tellsWhen(request, decision, count) && mayBeLater(request, nowMs, count)) {
             return;
         }
         for (Version version : rules.applicable(request, nowMs, count)) {
@@ -145,10 +146,10 @@ final class LimitInvariant {
                                 version.policy().isShared() && !version.policy().observes());
     }
 
-    private boolean hasLaterRefund(Request request, long nowMs, int count) {
+    private boolean mayBeLater(Request request, long nowMs, int count) {
         return rules.applicable(request, nowMs, count).stream()
                 .anyMatch(version ->
-                        !version.policy().observes() && usage(version, request).refundedMs() > nowMs);
+                        !version.policy().observes() && usage(version, request).mayBeAfter(nowMs));
     }
 
     private void charge(Version version, Request request, Decision decision, boolean admitted, long decidedMs) {
@@ -156,21 +157,30 @@ final class LimitInvariant {
         long nowMs = version.policy().observes() ? Math.max(decidedMs, usage.requestedMs()) : decidedMs;
         start(usage, usage.notBefore(nowMs));
         boolean throttles = version.policy().onExceed() instanceof OnExceed.Throttle;
+        boolean isUncertain = version.policy().observes() && usage.mayBeAfter(nowMs);
+        if (isSent(decision) && (version.policy().observes() || throttles)) {
+            usage.mayAdvance(nowMs);
+        }
         boolean putOff = admitted && request.kind() == RequestKind.CONSUME && decision.delayMs() != null;
         long startMs = decidedMs + (putOff ? decision.delayMs() : 0);
         long atMs = putOff && throttles ? startMs : usage.notBefore(nowMs);
+        boolean settles = request.kind() == RequestKind.SETTLE;
+        boolean charges = request.cost() != 0
+                && (admitted || settles || version.limits().stream().anyMatch(PolicyTerms::countDenied));
+        if (!charges && usage.isUnused(usage.notBefore(nowMs))) {
+            return; // the enforcer stores nothing, so a late request can still be decided under an earlier version
+        }
         usage.goBy(version, nowMs, usage.notBefore(nowMs));
         if (!throttles && startMs > atMs && request.cost() > 0) {
-            usage.defer(new PolicyUsageModel.Deferred(request, nowMs, startMs));
+            usage.defer(new PolicyUsageModel.Deferred(request, nowMs, startMs, false));
             return;
         }
         for (int i = 0; i < version.limits().size(); i++) {
             PolicyTerms terms = version.limits().get(i).of(request);
-            boolean settles = request.kind() == RequestKind.SETTLE;
             if (settles || (!admitted && terms.countDenied())) {
                 usage.correct(i, terms, request.cost(), !settles, nowMs, usage.notBefore(nowMs));
             } else if (admitted) {
-                admit(usage, i, request, nowMs, atMs);
+                admit(usage, i, request, nowMs, atMs, isUncertain);
             }
         }
     }
@@ -179,18 +189,19 @@ final class LimitInvariant {
     private void start(PolicyUsageModel usage, long atMs) {
         for (PolicyUsageModel.Deferred started : usage.startedBy(atMs)) {
             for (int i = 0; i < usage.version().limits().size(); i++) {
-                admit(usage, i, started.request(), started.requestMs(), started.startMs());
+                admit(usage, i, started.request(), started.requestMs(), started.startMs(), started.mayExceed());
             }
         }
     }
 
-    private void admit(PolicyUsageModel usage, int index, Request request, long requestMs, long atMs) {
+    private void admit(
+            PolicyUsageModel usage, int index, Request request, long requestMs, long atMs, boolean mayExceed) {
         Version version = usage.version();
         PolicyTerms terms = version.limits().get(index).of(request);
         notes.count("admissions");
         limits.add(List.of(version.policy().id(), version.policy().version(), index));
         long excess = usage.admit(index, terms, request.cost(), requestMs, atMs);
-        if (excess > 0) {
+        if (excess > 0 && !mayExceed) {
             notes.fault(() -> Oracle.at(request) + ", policy "
                     + version.policy().id() + " version "
                     + version.policy().version() + ", " + terms + ": cost " + request.cost()

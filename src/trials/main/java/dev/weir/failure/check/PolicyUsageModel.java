@@ -15,11 +15,20 @@ final class PolicyUsageModel {
     private List<LimitOracle> tallies = List.of();
     private long requestedMs;
     private long bookedMs;
-    private long refundedMs;
+    private long latestMs; // the latest time to which the key may have been advanced
     private final List<Deferred> deferred = new ArrayList<>();
 
-    /** A request that a policy of another layer delayed. */
-    record Deferred(Request request, long requestMs, long startMs) {}
+    /**
+     * A request that a policy of another layer delayed.
+     *
+     * @param mayExceed whether the usage was corrected upwards since the request was admitted, which takes no account of
+     *     requests that have yet to start
+     */
+    record Deferred(Request request, long requestMs, long startMs, boolean mayExceed) {
+        Deferred exceeding() {
+            return new Deferred(request, requestMs, startMs, true);
+        }
+    }
 
     /** Records that a request starts later. Its cost is recorded then; only its time counts now. */
     void defer(Deferred request) {
@@ -42,6 +51,11 @@ final class PolicyUsageModel {
         return started;
     }
 
+    /** Returns whether nothing is in use at a time, and no deferred request has yet to start. */
+    boolean isUnused(long atMs) {
+        return deferred.isEmpty() && tallies.stream().allMatch(tally -> tally.isUnused(atMs));
+    }
+
     /** Returns the version that counts. */
     Version version() {
         return version;
@@ -52,9 +66,14 @@ final class PolicyUsageModel {
         return requestedMs;
     }
 
-    /** Returns the time of the last refund, whether there was anything to refund or not. */
-    long refundedMs() {
-        return refundedMs;
+    /** Records that a request may have advanced the time of the key, although the model does not charge it. */
+    void mayAdvance(long requestMs) {
+        latestMs = Math.max(latestMs, requestMs);
+    }
+
+    /** Returns whether the enforcer's time of the key may be later than a time of the model. */
+    boolean mayBeAfter(long atMs) {
+        return latestMs > atMs;
     }
 
     /** Returns the time at which a cost is recorded: not before the last one. */
@@ -75,7 +94,7 @@ final class PolicyUsageModel {
             version = next;
             return;
         }
-        if (tallies.stream().anyMatch(tally -> !tally.isUnused(atMs))) {
+        if (!isUnused(atMs)) {
             advance(requestMs, atMs);
         }
         boolean paired = arePaired(version.limits(), next.limits());
@@ -93,14 +112,18 @@ final class PolicyUsageModel {
     }
 
     /**
-     * Records a cost that is charged whether it fits or not. A refund is ignored if nothing is in use.
+     * Records a cost that is charged whether it fits or not. A refund is ignored if nothing is in use, unless it can be
+     * the first charge, with which the steps of an interval begin.
      *
      * @param requested the terms of the request
      */
     void correct(int limit, PolicyTerms requested, long cost, boolean isDenial, long requestMs, long atMs) {
         PolicyTerms terms = version.limits().get(limit);
-        refundedMs = cost < 0 ? Math.max(refundedMs, requestMs) : refundedMs;
-        if (cost == 0 || (cost < 0 && (tallies.isEmpty() || tallies.get(limit).isUnused(atMs)))) {
+        if (cost < 0) {
+            mayAdvance(requestMs);
+        }
+        boolean isUnused = tallies.isEmpty() || tallies.get(limit).isUnused(atMs);
+        if (cost == 0 || (cost < 0 && isUnused && !terms.algorithm().equals(PolicyTerms.INTERVAL))) {
             return;
         }
         open(atMs);
@@ -111,6 +134,9 @@ final class PolicyUsageModel {
         // the usage is rounded down, so one token less may be charged than by the enforcer
         long booked = isBounded ? Math.min(cost, Math.max(0, mostUsed - tally.used(atMs) - 1)) : cost;
         tally.charge(booked, atMs);
+        if (booked > 0) {
+            deferred.replaceAll(Deferred::exceeding);
+        }
         if (booked != 0 && counts) {
             advance(requestMs, atMs);
         }

@@ -10,6 +10,7 @@ import dev.weir.event.Reason;
 import dev.weir.event.Release;
 import dev.weir.event.Request;
 import dev.weir.event.RequestKind;
+import dev.weir.failure.check.CoreEvidence.Load;
 import dev.weir.failure.check.Evidence.Dead;
 import dev.weir.failure.check.Evidence.Entry;
 import dev.weir.failure.load.TraceWorkload;
@@ -22,6 +23,7 @@ import java.util.List;
 import java.util.Set;
 import java.util.function.Predicate;
 import java.util.function.UnaryOperator;
+import java.util.stream.LongStream;
 import java.util.stream.Stream;
 import org.junit.jupiter.api.BeforeAll;
 import org.junit.jupiter.api.BeforeEach;
@@ -48,8 +50,9 @@ class OracleTest {
     @BeforeAll
     static void run() throws Exception {
         good = CoreEvidence.of(
-                1, REQUESTS, List.of(FIRST_CHANGE_MS, 3_200L, 3_500L, 3_800L, 4_100L, 4_500L, 4_800L), 0);
-        misplaced = CoreEvidence.of(1, 8_000, List.of(300L, 700L, 900L, 1_200L, 1_500L, 1_900L, 2_300L), 30);
+                1, REQUESTS, List.of(FIRST_CHANGE_MS, 3_200L, 3_500L, 3_800L, 4_100L, 4_500L, 4_800L), Load.routing(0));
+        misplaced =
+                CoreEvidence.of(1, 8_000, List.of(300L, 700L, 900L, 1_200L, 1_500L, 1_900L, 2_300L), Load.routing(30));
     }
 
     @BeforeEach
@@ -97,9 +100,32 @@ class OracleTest {
     @Test
     void runs_of_other_seeds_satisfy_all_invariants() throws Exception {
         for (int seed = 2; seed < 4; seed++) {
-            Evidence other = CoreEvidence.of(seed, 8_000, List.of(300L, 700L, 900L, 1_200L, 1_500L, 1_900L, 2_300L), 0);
+            Evidence other = CoreEvidence.of(
+                    seed, 8_000, List.of(300L, 700L, 900L, 1_200L, 1_500L, 1_900L, 2_300L), Load.routing(0));
             assertThat(Oracle.check(other)).as("seed %d", seed).allMatch(Breach::isOk);
         }
+    }
+
+    /** Each seed has a request that an earlier form of the check took for an excess. */
+    @ParameterizedTest
+    @CsvSource({
+        "100,  10, 800,   3", // decided under an earlier version, after a request under a later one that charged
+        // nothing
+        "100,  10, 800,  14",
+        "1000, 15, 3000, 201", // delayed, and a SETTLE was charged before its start
+        "1000, 15, 3000, 238", // refilled in steps that began with a refund
+        "300,  30, 6000, 163", // observed, after a request that went to a queue
+        "300,  30, 6000, 168",
+    })
+    void requests_that_are_decided_seconds_late_are_no_excess(
+            int perSecond, int misplacedPercent, int maxRouting, long seed) throws Exception {
+        int count = 12_000;
+        List<Long> changesMs = LongStream.rangeClosed(1, 8)
+                .map(i -> i * count * 1_000L / perSecond / 9)
+                .boxed()
+                .toList();
+        Load load = new Load(perSecond, misplacedPercent, maxRouting);
+        assertThat(excesses(CoreEvidence.of(seed, count, changesMs, load))).isEmpty();
     }
 
     @Test
@@ -307,10 +333,11 @@ class OracleTest {
     }
 
     private List<String> excesses() {
-        return LimitInvariant.check(
-                        evidence,
-                        new DecisionsByRequest(evidence.decisions()),
-                        new PolicyVersionHistory(evidence.rules()))
+        return excesses(evidence);
+    }
+
+    private static List<String> excesses(Evidence of) {
+        return LimitInvariant.check(of, new DecisionsByRequest(of.decisions()), new PolicyVersionHistory(of.rules()))
                 .faults();
     }
 
