@@ -3,11 +3,10 @@ package dev.weir.bench;
 import dev.weir.bench.candidate.BenchCluster;
 import dev.weir.bench.candidate.Candidate;
 import dev.weir.bench.measure.CandidateSeries;
+import dev.weir.bench.measure.DirectorySize;
 import dev.weir.bench.measure.ResultTable;
 import dev.weir.config.WeirConfig;
 import java.io.IOException;
-import java.io.UncheckedIOException;
-import java.nio.file.Files;
 import java.nio.file.Path;
 import java.time.Duration;
 import java.util.ArrayList;
@@ -17,7 +16,6 @@ import java.util.Map;
 import java.util.Objects;
 import java.util.function.Consumer;
 import java.util.function.LongUnaryOperator;
-import java.util.stream.Stream;
 
 /**
  * Measures the memory and disk space of an instance with the states of many clients, and how long an instance without
@@ -66,7 +64,7 @@ public final class RestoreBench {
             Candidate.MemoryUse stores = lane.memoryUse();
             long residentBytes = lane.residentBytes();
             lane.leaveGroup();
-            return new InstanceSize(stores, residentBytes, bytes(directory));
+            return new InstanceSize(stores, residentBytes, DirectorySize.bytes(directory));
         }
     }
 
@@ -195,21 +193,5 @@ public final class RestoreBench {
                         && replica.getKey().topic().endsWith("-changelog"))
                 .mapToLong(replica -> replica.getValue().size())
                 .sum();
-    }
-
-    private static long bytes(Path directory) throws IOException {
-        try (Stream<Path> files = Files.walk(directory)) {
-            return files.filter(Files::isRegularFile)
-                    .mapToLong(RestoreBench::size)
-                    .sum();
-        }
-    }
-
-    private static long size(Path file) {
-        try {
-            return Files.size(file);
-        } catch (IOException e) {
-            throw new UncheckedIOException(e);
-        }
     }
 }

@@ -1,11 +1,11 @@
 package dev.weir.bench.candidate;
 
+import dev.weir.bench.measure.DirectorySize;
 import dev.weir.config.WeirConfig;
 import dev.weir.decision.state.IdempotencyCache;
 import dev.weir.storage.StoredQueues;
 import dev.weir.topology.RocksSettings;
 import java.io.IOException;
-import java.io.UncheckedIOException;
 import java.nio.file.Files;
 import java.nio.file.Path;
 import java.util.List;
@@ -49,19 +49,7 @@ public final class RocksQueues implements AutoCloseable {
     }
 
     public long bytesOnDisk() throws IOException {
-        try (Stream<Path> files = Files.walk(directory)) {
-            return files.filter(Files::isRegularFile)
-                    .mapToLong(RocksQueues::size)
-                    .sum();
-        }
-    }
-
-    private static long size(Path file) {
-        try {
-            return Files.size(file);
-        } catch (IOException e) {
-            throw new UncheckedIOException(e);
-        }
+        return DirectorySize.bytes(directory);
     }
 
     @Override
