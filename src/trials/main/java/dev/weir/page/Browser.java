@@ -30,6 +30,14 @@ final class Browser implements AutoCloseable {
 
     private static final Duration PATIENCE = Duration.ofMinutes(3);
 
+    /** Returns the centre of the first visible element that matches a selector and contains a text; null if none does. */
+    private static final String CENTRE = """
+            const element = [...document.querySelectorAll(arguments[0])].find(one =>
+                one.checkVisibility() && (one.innerText ?? '').includes(arguments[1]));
+            element?.scrollIntoView({block: 'nearest'});
+            const box = element?.getBoundingClientRect();
+            return box && [Math.floor(box.left + box.width / 2), Math.floor(box.top + box.height / 2)]""";
+
     private final ChromeDriver driver;
 
     private Browser(ChromeDriver driver) {
@@ -124,9 +132,16 @@ final class Browser implements AutoCloseable {
                         .orElse(null));
     }
 
-    /** Moves the pointer to an element. Retries if the page has redrawn it before, as it does each second. */
+    /**
+     * Moves the pointer to an element. A single script finds its place: on a slow machine, the page, which redraws each
+     * second, could otherwise replace the element each time between two commands.
+     */
     void point(String css, String text) {
-        retryIfRedrawn(() -> new Actions(driver).moveToElement(find(css, text)).perform());
+        find(css, text);
+        List<?> centre = new WebDriverWait(driver, PATIENCE).until(it -> (List<?>) run(CENTRE, css, text));
+        new Actions(driver)
+                .moveToLocation(((Long) centre.get(0)).intValue(), ((Long) centre.get(1)).intValue())
+                .perform();
     }
 
     /** Clicks an element. Points to its place first, because the page does not redraw a list under the pointer. */
