@@ -2,11 +2,10 @@ package dev.weir.shape;
 
 import dev.weir.shape.rules.BucketId;
 import dev.weir.shape.timer.TimerKey;
+import java.util.ArrayList;
 import java.util.HashMap;
-import java.util.LinkedHashSet;
 import java.util.List;
 import java.util.Map;
-import java.util.Set;
 
 /**
  * The stored states of buckets, as they will be when the effects of the current operation have been carried out. A
@@ -17,7 +16,7 @@ final class BucketStates {
     private final Shaper.Tables tables;
     private final EffectLog effects;
     private final Map<BucketId, BucketState> pending = new HashMap<>(); // null if it is deleted
-    private final Set<LeakyBucketQueue> used = new LinkedHashSet<>();
+    private final List<LeakyBucketQueue> used = new ArrayList<>(); // some may be listed more than once, or have left
 
     BucketStates(Shaper.Tables tables, EffectLog effects) {
         this.tables = tables;
@@ -36,18 +35,17 @@ final class BucketStates {
 
     /** Stores a bucket that leaves the heap. */
     void unload(LeakyBucketQueue bucket, List<TimerKey> timers) {
-        used.remove(bucket);
-        store(bucket.id(), bucket.state().withTimers(timers));
+        store(bucket, bucket.state().withTimers(timers));
     }
 
     void delete(LeakyBucketQueue bucket) {
-        used.remove(bucket);
-        store(bucket.id(), null);
+        store(bucket, null);
     }
 
-    private void store(BucketId id, BucketState state) {
-        pending.put(id, state);
-        effects.add(new QueueEffect.BucketStored(id, state));
+    private void store(LeakyBucketQueue bucket, BucketState state) {
+        bucket.testAndClearChanged(); // so that it is not stored again
+        pending.put(bucket.id(), state);
+        effects.add(new QueueEffect.BucketStored(bucket.id(), state));
     }
 
     /** Ends the operation. */

@@ -12,9 +12,10 @@ import java.util.TreeSet;
  */
 final class HotBuckets {
 
-    private static final Comparator<LeakyBucketQueue> SOONEST_FIRST = Comparator.comparingLong(
-                    LeakyBucketQueue::scheduledNanos)
-            .thenComparingLong(LeakyBucketQueue::scheduleOrder);
+    private static final Comparator<LeakyBucketQueue> SOONEST_FIRST = (a, b) -> {
+        int byTime = Long.compare(a.scheduledNanos(), b.scheduledNanos());
+        return byTime != 0 ? byTime : Long.compare(a.scheduleOrder(), b.scheduleOrder());
+    };
 
     private final TreeSet<LeakyBucketQueue> soonestFirst = new TreeSet<>(SOONEST_FIRST);
     private final TreeSet<LeakyBucketQueue> unloadable = new TreeSet<>(SOONEST_FIRST);

@@ -129,7 +129,7 @@ final class PartitionBuckets {
     /** Puts rules in force, or makes a queue drain; see {@link QueueBuckets#adopt}. */
     void adopt(String id, QueueRules current, long nowNanos) {
         QueueBuckets queue = queues.get(id);
-        if (queue != null) {
+        if (queue != null && !queue.isInForce(current)) {
             queue.adopt(current, nowNanos);
             settle(queue, nowNanos);
         }

@@ -512,6 +512,11 @@ final class QueueBuckets {
         hotOnes.forEach(bucket -> run(bucket, 0, nowNanos, NO_WORK));
     }
 
+    /** Returns whether these rules, the same object, are in force and the queue does not drain. */
+    boolean isInForce(QueueRules current) {
+        return current == rules() && !isDraining;
+    }
+
     /** Returns the rules in force, or the last ones. */
     QueueRules rules() {
         return rules.rules();

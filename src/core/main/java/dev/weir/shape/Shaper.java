@@ -155,7 +155,8 @@ public final class Shaper {
         }
         long waitingBefore = buckets.waiting();
         boolean isCancel = AdmissionRules.isCancel(admission);
-        boolean isFound = buckets.use(BucketId.of(admission), current, nowNanos, bucket -> {
+        BucketId id = BucketId.of(admission);
+        boolean isFound = buckets.use(id, current, nowNanos, bucket -> {
             if (isCancel) {
                 bucket.cancel(admission, nowNanos);
             } else {
@@ -165,8 +166,8 @@ public final class Shaper {
         if (!isFound) {
             effects.decide(admission, AdmissionRules.noQueue(admission, nowNanos));
         }
-        if (buckets.waiting() > waitingBefore) {
-            buckets.evictBeyondTotal(BucketId.of(admission), AdmissionRules.priority(admission, current), nowNanos);
+        if (buckets.waiting() > waitingBefore && current.total() != null) {
+            buckets.evictBeyondTotal(id, AdmissionRules.priority(admission, current), nowNanos);
         }
         return end(nowNanos);
     }

@@ -81,7 +81,11 @@ public final class QueueKeys {
 
     /** Returns the key of a bucket's state. */
     public static byte[] bucket(BucketId bucket) {
-        return start(bucket).toByteArray();
+        ByteArrayOutputStream out = new ByteArrayOutputStream(64);
+        KeyCodec.write(out, bucket.queue());
+        out.write(bucket.key().size());
+        bucket.key().forEach(text -> KeyCodec.write(out, text));
+        return out.toByteArray();
     }
 
     /** Decodes a key encoded by {@link #bucket}; returns null for one encoded by {@link #rules}. */
@@ -91,23 +95,26 @@ public final class QueueKeys {
         return in.hasRemaining() ? readBucket(queue, in) : null;
     }
 
-    public static byte[] slot(BucketId bucket, Place place) {
-        ByteArrayOutputStream out = start(bucket);
+    /** @param bucket the key of the bucket's state */
+    public static byte[] slot(byte[] bucket, Place place) {
+        ByteArrayOutputStream out = startWith(bucket);
         KeyCodec.write(out, place.flow().tier());
         KeyCodec.write(out, place.flow().value());
         write(out, place.position());
         return out.toByteArray();
     }
 
-    public static byte[] ticket(BucketId bucket, Ticket ticket) {
-        ByteArrayOutputStream out = start(bucket);
+    /** @param bucket the key of the bucket's state */
+    public static byte[] ticket(byte[] bucket, Ticket ticket) {
+        ByteArrayOutputStream out = startWith(bucket);
         KeyCodec.write(out, ticket.client());
         KeyCodec.write(out, ticket.requestId());
         return out.toByteArray();
     }
 
-    public static byte[] expiryTimer(BucketId bucket, ExpiryTimer timer) {
-        ByteArrayOutputStream out = start(bucket);
+    /** @param bucket the key of the bucket's state */
+    public static byte[] expiryTimer(byte[] bucket, ExpiryTimer timer) {
+        ByteArrayOutputStream out = startWith(bucket);
         write(out, timer.bucket());
         write(out, timer.index());
         return out.toByteArray();
@@ -137,11 +144,9 @@ public final class QueueKeys {
         return new SlotKey(bucket, new Place(new Flow(tier, value), in.getLong()));
     }
 
-    private static ByteArrayOutputStream start(BucketId bucket) {
-        ByteArrayOutputStream out = new ByteArrayOutputStream(64);
-        KeyCodec.write(out, bucket.queue());
-        out.write(bucket.key().size());
-        bucket.key().forEach(text -> KeyCodec.write(out, text));
+    private static ByteArrayOutputStream startWith(byte[] bucket) {
+        ByteArrayOutputStream out = new ByteArrayOutputStream(bucket.length + 64);
+        out.writeBytes(bucket);
         return out;
     }
 
@@ -155,6 +160,8 @@ public final class QueueKeys {
 
     /** Writes a number of 0 or more, so that the order of the bytes is the order of the numbers. */
     private static void write(ByteArrayOutputStream out, long number) {
-        out.writeBytes(ByteBuffer.allocate(Long.BYTES).putLong(number).array());
+        for (int bits = Long.SIZE - Byte.SIZE; bits >= 0; bits -= Byte.SIZE) {
+            out.write((int) (number >> bits));
+        }
     }
 }

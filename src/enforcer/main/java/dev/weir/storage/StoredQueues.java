@@ -94,16 +94,17 @@ public final class StoredQueues implements Shaper.Tables {
 
     @Override
     public QueueStore of(BucketId bucket) {
+        byte[] key = QueueKeys.bucket(bucket);
         return new QueueStore(
-                new StoredTable<>(slots, place -> QueueKeys.slot(bucket, place), codec::encode, codec::decodeSlot),
+                new StoredTable<>(slots, place -> QueueKeys.slot(key, place), codec::encode, codec::decodeSlot),
                 new StoredTable<>(
                         tickets,
-                        ticket -> QueueKeys.ticket(bucket, ticket),
+                        ticket -> QueueKeys.ticket(key, ticket),
                         QueueCodec::encode,
                         QueueCodec::decodePlace),
                 new StoredTable<>(
                         expiryTimers,
-                        timer -> QueueKeys.expiryTimer(bucket, timer),
+                        timer -> QueueKeys.expiryTimer(key, timer),
                         QueueCodec::encode,
                         QueueCodec::decodePlace));
     }

@@ -22,7 +22,7 @@ public record BucketContents(List<FlowSummary> flows, FlowOrder order, List<Expi
      * @param head the first request
      * @param tail the last request
      * @param latestExpiryMs an upper bound of when requests that expire do so
-     * @param bounds what is known of the others
+     * @param bounds what is known of the others, null if only one waits
      */
     public record FlowSummary(
             Flow flow, long size, long tokens, Head head, Tail tail, long latestExpiryMs, BoundsSummary bounds) {
@@ -40,15 +40,7 @@ public record BucketContents(List<FlowSummary> flows, FlowOrder order, List<Expi
     }
 
     /** The state of {@link FlowBounds}. */
-    public record BoundsSummary(long tokens, long newerFrom, GenerationSummary older, GenerationSummary newer) {
-
-        /** Returns the bounds of a flow with one request. */
-        public static BoundsSummary ofOnly(long position, long cost) {
-            FlowBounds bounds = new FlowBounds();
-            bounds.setOnly(position, QueueOccupancy.cappedCost(cost));
-            return bounds.summary();
-        }
-    }
+    public record BoundsSummary(long tokens, long newerFrom, GenerationSummary older, GenerationSummary newer) {}
 
     /** One generation of requests in {@link FlowBounds}. */
     public record GenerationSummary(long leastCost, long largestCost, long inTimeNanos, long afterExpiryNanos) {

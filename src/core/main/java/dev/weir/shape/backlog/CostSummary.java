@@ -60,6 +60,9 @@ record CostSummary(
         if (head > 0 || head == 0 && !other.isSurelyAfterHead()) {
             return AheadRange.NOTHING;
         }
+        if (requests == 1) {
+            return all();
+        }
         VirtualTime from = headStart.roundedUpTo(weight);
         long distance = from.tokensUntil(start); // requests with fewer tokens before them are ahead
         boolean isTie = distance >= 0 && from.plus(distance).compareTo(start) == 0;
@@ -67,7 +70,7 @@ record CostSummary(
             return uniform(distance, isTie, Tie.AHEAD, other, weight);
         }
         Ahead first = new Ahead(1, headCost);
-        if (requests == 1 || !isSurelyAhead(headCost, 1, distance, isTie, other, weight)) {
+        if (!isSurelyAhead(headCost, 1, distance, isTie, other, weight)) {
             return first;
         }
         if (requests == 2 || isSurelyAhead(tokens - leastTailCost, requests - 1, distance, isTie, other, weight)) {
@@ -87,13 +90,16 @@ record CostSummary(
         if (head > 0 || head == 0 && !other.mayBeAfterHead()) {
             return AheadRange.NOTHING;
         }
+        if (requests == 1) {
+            return all();
+        }
         VirtualTime from = headStart.roundedUpTo(weight);
         long distance = from.tokensUntil(start);
         boolean isTie = distance >= 0 && from.plus(distance).compareTo(start) == 0;
         if (isUniform()) {
             return uniform(distance, isTie, Tie.UNKNOWN, other, weight);
         }
-        if (requests == 1 || !mayBeAhead(headCost, 1, distance, isTie, other, weight)) {
+        if (!mayBeAhead(headCost, 1, distance, isTie, other, weight)) {
             return new Ahead(1, headCost);
         }
         if (requests == 2) {

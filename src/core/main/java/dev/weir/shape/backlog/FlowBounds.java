@@ -52,10 +52,16 @@ final class FlowBounds {
 
     private long tokens;
     private long newerFrom; // the position of the first request of the newer generation
-    private Generation older = new Generation();
-    private Generation newer = new Generation();
+    private Generation older;
+    private Generation newer;
 
-    FlowBounds() {}
+    /** Starts with an only request, the head, at a position. */
+    FlowBounds(long position, long cost) {
+        tokens = cost;
+        newerFrom = position + 1;
+        older = new Generation();
+        newer = new Generation();
+    }
 
     FlowBounds(BoundsSummary summary) {
         tokens = summary.tokens();
@@ -66,14 +72,6 @@ final class FlowBounds {
 
     BoundsSummary summary() {
         return new BoundsSummary(tokens, newerFrom, older.summary(), newer.summary());
-    }
-
-    /** Starts with an only request, the head. */
-    void setOnly(long position, long cost) {
-        tokens = cost;
-        newerFrom = position + 1;
-        older = new Generation();
-        newer = new Generation();
     }
 
     /**

@@ -42,7 +42,7 @@ public final class FlowQueue {
     private long tailNumber;
     private long latestExpiryMs;
     private long tailCost;
-    private final FlowBounds bounds;
+    private FlowBounds bounds; // of several requests; null for fewer
 
     /** Creates an empty flow. */
     FlowQueue(Flow flow, KeyValueTable<Place, Slot> slots) {
@@ -50,7 +50,6 @@ public final class FlowQueue {
         this.slots = slots;
         this.last = -1;
         this.latestExpiryMs = Long.MIN_VALUE;
-        bounds = new FlowBounds();
     }
 
     /** Restores what {@link #summary} returned. */
@@ -68,7 +67,7 @@ public final class FlowQueue {
         tailNumber = figures.tail().number();
         latestExpiryMs = figures.latestExpiryMs();
         tailCost = figures.tail().cost();
-        bounds = new FlowBounds(figures.bounds());
+        bounds = figures.bounds() == null ? null : new FlowBounds(figures.bounds());
     }
 
     FlowSummary summary() {
@@ -79,7 +78,7 @@ public final class FlowQueue {
                 new FlowSummary.Head(first, headCost, headNumber, headEnqueuedAtMs, headExpiresAtMs),
                 new FlowSummary.Tail(last, tailCost, tailNumber),
                 latestExpiryMs,
-                bounds.summary());
+                bounds == null ? null : bounds.summary());
     }
 
     /** Returns what is known of the costs. */
@@ -91,12 +90,14 @@ public final class FlowQueue {
 
     /** Returns a lower bound of each cost, as counted by {@link QueueOccupancy}. */
     long leastCost() {
-        return Math.min(QueueOccupancy.cappedCost(headCost), bounds.leastCost());
+        long head = QueueOccupancy.cappedCost(headCost);
+        return bounds == null ? head : Math.min(head, bounds.leastCost());
     }
 
     /** Returns an upper bound of each cost, as counted by {@link QueueOccupancy}. */
     long largestCost() {
-        return Math.max(QueueOccupancy.cappedCost(headCost), bounds.largestCost());
+        long head = QueueOccupancy.cappedCost(headCost);
+        return bounds == null ? head : Math.max(head, bounds.largestCost());
     }
 
     /** Returns the cost of the last request, as counted by {@link QueueOccupancy}. */
@@ -110,17 +111,17 @@ public final class FlowQueue {
 
     /** See {@link FlowBounds#isInTime}. */
     boolean isInTime(long startNanos, Pacing pacing) {
-        return bounds.isInTime(flowHead(), tokens, startNanos, pacing);
+        return bounds().isInTime(flowHead(), tokens, startNanos, pacing);
     }
 
     /** See {@link FlowBounds#afterExpiryNanos}. */
     long afterExpiryNanos(long cost, Pacing pacing) {
-        return bounds.afterExpiryNanos(flowHead(), tokens, cost, pacing);
+        return bounds().afterExpiryNanos(flowHead(), tokens, cost, pacing);
     }
 
     /** Records that the pace of the bucket has changed. */
     void forgetPace() {
-        if (size > 1) {
+        if (bounds != null) {
             bounds.forgetPace();
         }
     }
@@ -223,12 +224,12 @@ public final class FlowQueue {
             bounds.removeBehindHead(QueueOccupancy.cappedCost(waiting.cost()));
         }
         if (size == 1) {
-            setOnly();
+            bounds = null;
         }
     }
 
-    private void setOnly() {
-        bounds.setOnly(first, QueueOccupancy.cappedCost(headCost));
+    private FlowBounds bounds() {
+        return bounds == null ? new FlowBounds(first, QueueOccupancy.cappedCost(headCost)) : bounds;
     }
 
     private void recordLast(long position, Waiting waiting, Pacing pacing) {
@@ -237,8 +238,8 @@ public final class FlowQueue {
         tailCost = waiting.cost();
         if (size++ == 0) {
             setHead(waiting);
-            setOnly();
         } else {
+            bounds = bounds();
             bounds.append(QueueOccupancy.cappedCost(waiting.cost()), expiryNanos(waiting.expiresAtMs()), pacing);
         }
         tokens += QueueOccupancy.cappedCost(waiting.cost());

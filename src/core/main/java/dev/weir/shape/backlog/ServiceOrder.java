@@ -38,20 +38,21 @@ final class ServiceOrder {
     private final QueueRules rules;
     private final FlowTable flows;
     private final FairScheduler scheduler;
-    private final Flow next; // null if none waits
+    private final FlowQueue next;
     private final boolean mayExpire;
     private final QueueOccupancy occupancy;
 
     /**
+     * @param next the flow whose head leaves next, null if none waits
      * @param mayExpire whether the upper bound must hold even if requests expire, so that others of their flow take
      *     their place
      */
-    ServiceOrder(QueueRules rules, FlowTable flows, FairScheduler scheduler, boolean mayExpire) {
+    ServiceOrder(QueueRules rules, FlowTable flows, FairScheduler scheduler, FlowQueue next, boolean mayExpire) {
         this.mayExpire = mayExpire;
         this.rules = rules;
         this.flows = flows;
         this.scheduler = scheduler;
-        next = scheduler.next().orElse(null);
+        this.next = next;
         occupancy = flows.occupancy();
     }
 
@@ -87,8 +88,8 @@ final class ServiceOrder {
             return ahead; // no other flow of the tier waits
         }
         StartTimeFairQueue<String> values = scheduler.view().flows(flow.tier());
-        VirtualTime start = own == null && isAfterNext && next.tier().equals(flow.tier())
-                ? values.startAfterNext(flow.value(), cost, 1, flows.get(next).headCost(), 1)
+        VirtualTime start = own == null && isAfterNext && next.flow().tier().equals(flow.tier())
+                ? values.startAfterNext(flow.value(), cost, 1, next.headCost(), 1)
                 : values.start(flow.value(), cost, 1);
         start = own == null ? start : start.roundedUpTo(1).plus(own.tokens());
         if (flows.flows() > MAX_FLOWS) {
@@ -108,7 +109,7 @@ final class ServiceOrder {
                 boolean isOlder = ownTag != null && ownTag.isOlderThan(tag);
                 ServiceRank rank = new ServiceRank(start, start, ahead, predecessor, 1, isOlder);
                 AheadRange before = other.costs().before(rank, tag.time(), 1, mayExpire);
-                boolean isNext = own == null && isAfterNext && other.flow().equals(next);
+                boolean isNext = own == null && isAfterNext && other == next;
                 total = total.plus(isNext ? withSecond(before, other.costs()) : before);
             }
         }
@@ -154,14 +155,14 @@ final class ServiceOrder {
         StartTimeFairQueue<String> tiers = scheduler.view().tiers(priority);
         boolean isWaiting = occupancy.size(tier) > 0;
         boolean isNextHere =
-                isAfterNext && !isWaiting && rules.share(next.tier()).priority() == priority;
+                isAfterNext && !isWaiting && rules.share(next.flow().tier()).priority() == priority;
         VirtualTime start = isNextHere
                 ? tiers.startAfterNext(
                         tier,
                         cost,
                         weight,
-                        flows.get(next).headCost(),
-                        rules.share(next.tier()).weight())
+                        next.headCost(),
+                        rules.share(next.flow().tier()).weight())
                 : tiers.start(tier, cost, weight);
         long leastCost = occupancy.leastCost(tier);
         long largestCost = occupancy.largestCost(tier);
@@ -189,7 +190,7 @@ final class ServiceOrder {
         ServiceRank rank = isOlder ? own.rank().older() : own.rank();
         CostSummary costs = costs(other);
         AheadRange before = costs.before(rank, tag.time(), rules.share(other).weight(), mayExpire);
-        return own.isAfterNext() && other.equals(next.tier()) ? withSecond(before, costs) : before;
+        return own.isAfterNext() && other.equals(next.flow().tier()) ? withSecond(before, costs) : before;
     }
 
     private CostSummary costs(String tier) {

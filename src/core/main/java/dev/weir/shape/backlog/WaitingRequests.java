@@ -36,6 +36,7 @@ public final class WaitingRequests {
     private QueueRules rules;
     private Pacing pacing;
     private boolean isChanged;
+    private FlowQueue next; // the flow whose head leaves next; null if it has to be looked up
 
     /**
      * Creates the waiting requests of a bucket.
@@ -119,6 +120,7 @@ public final class WaitingRequests {
         }
         rules = newRules;
         pacing = newPacing;
+        next = null;
         scheduler.setShares(rules.tiers());
         flowTable.setRules(rules);
     }
@@ -139,7 +141,10 @@ public final class WaitingRequests {
 
     /** Returns the flow whose head leaves next, null if none waits. */
     public FlowQueue next() {
-        return scheduler.next().map(flowTable::get).orElse(null);
+        if (next == null && !isEmpty()) {
+            next = flowTable.get(scheduler.next().orElseThrow());
+        }
+        return next;
     }
 
     /** Returns when the oldest waiting request was queued, in milliseconds since the epoch; null if none waits. */
@@ -176,7 +181,7 @@ public final class WaitingRequests {
 
     /** Appends a request to a flow. */
     public void enter(Flow flow, Admission admission, long number, long enqueuedAtMs, long expiresAtMs) {
-        isChanged = true;
+        noteChange();
         FlowQueue queue = flowTable.get(flow);
         if (queue == null) {
             backlog.addHead(enqueuedAtMs);
@@ -216,7 +221,7 @@ public final class WaitingRequests {
 
     /** Returns bounds of what leaves before a request of this cost that arrives now in a flow. */
     public AheadRange ahead(Flow flow, long cost) {
-        return new ServiceOrder(rules, flowTable, scheduler, false).ahead(flow, cost, false);
+        return new ServiceOrder(rules, flowTable, scheduler, next(), false).ahead(flow, cost, false);
     }
 
     /**
@@ -226,7 +231,7 @@ public final class WaitingRequests {
      * @param mayExpire whether the upper bound must hold even if requests ahead expire
      */
     public AheadRange aheadLater(Flow flow, long cost, boolean isAfterNext, boolean mayExpire) {
-        return new ServiceOrder(rules, flowTable, scheduler, mayExpire).ahead(flow, cost, isAfterNext);
+        return new ServiceOrder(rules, flowTable, scheduler, next(), mayExpire).ahead(flow, cost, isAfterNext);
     }
 
     /** Returns what waits in a flow. */
@@ -268,8 +273,13 @@ public final class WaitingRequests {
         return new Ticket(admission.request().client(), admission.request().requestId());
     }
 
-    private void remove(Place place, Waiting waiting) {
+    private void noteChange() {
         isChanged = true;
+        next = null;
+    }
+
+    private void remove(Place place, Waiting waiting) {
+        noteChange();
         FlowQueue queue = flowTable.get(place.flow());
         flowTable.remove(queue);
         long headEnqueuedAtMs = queue.headEnqueuedAtMs();

@@ -48,8 +48,8 @@ public record BucketId(String queue, List<String> key) implements Comparable<Buc
 
     /** Returns the values of the key fields, by name. */
     public Map<String, String> values() {
-        if (key.isEmpty()) {
-            return Map.of();
+        if (key.size() <= 2) {
+            return key.isEmpty() ? Map.of() : Map.of(key.get(0), key.get(1));
         }
         Map<String, String> values = new LinkedHashMap<>();
         for (int i = 0; i < key.size(); i += 2) {

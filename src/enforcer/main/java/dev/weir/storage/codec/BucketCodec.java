@@ -210,7 +210,7 @@ public final class BucketCodec {
         long tailNumber = isSingle ? number : number + in.read();
         long tailCost = isSingle ? cost : in.read();
         BoundsSummary bounds = isSingle
-                ? BoundsSummary.ofOnly(first, cost)
+                ? null
                 : new BoundsSummary(
                         in.read(),
                         first + in.read(),

@@ -41,7 +41,7 @@ class BucketCodecTest {
                 new FlowSummary.Head(3, 2, 1_000, MS, expiresAtMs),
                 new FlowSummary.Tail(3, 2, 1_000),
                 latestMs,
-                BoundsSummary.ofOnly(3, 2));
+                null);
     }
 
     private static FlowSummary several(GenerationSummary older, GenerationSummary newer) {

@@ -115,7 +115,7 @@ class QueueCodecTest {
         List<QueueKeys.SlotKey> shuffled = new ArrayList<>(keys);
         Collections.shuffle(shuffled, new Random(1));
         List<QueueKeys.SlotKey> sorted = shuffled.stream()
-                .map(key -> QueueKeys.slot(key.bucket(), key.place()))
+                .map(key -> QueueKeys.slot(QueueKeys.bucket(key.bucket()), key.place()))
                 .sorted(Arrays::compareUnsigned)
                 .map(QueueKeys::readSlot)
                 .toList();
@@ -139,18 +139,19 @@ class QueueCodecTest {
 
     @Test
     void no_two_tickets_or_expiry_timers_have_one_key() {
+        byte[] q = QueueKeys.bucket(Q);
         assertThat(List.of(
-                        QueueKeys.ticket(Q, new Ticket("a", "bc")),
-                        QueueKeys.ticket(Q, new Ticket("ab", "c")),
-                        QueueKeys.ticket(new BucketId("qa", List.of()), new Ticket("b", "c"))))
+                        QueueKeys.ticket(q, new Ticket("a", "bc")),
+                        QueueKeys.ticket(q, new Ticket("ab", "c")),
+                        QueueKeys.ticket(QueueKeys.bucket(new BucketId("qa", List.of())), new Ticket("b", "c"))))
                 .doesNotHaveDuplicates();
-        assertThat(QueueKeys.expiryTimer(Q, new ExpiryTimer(1, 2)))
-                .isNotEqualTo(QueueKeys.expiryTimer(Q, new ExpiryTimer(2, 1)));
+        assertThat(QueueKeys.expiryTimer(q, new ExpiryTimer(1, 2)))
+                .isNotEqualTo(QueueKeys.expiryTimer(q, new ExpiryTimer(2, 1)));
         List<byte[]> timers = new ArrayList<>(List.of(
-                QueueKeys.expiryTimer(Q, new ExpiryTimer(2, 0)),
-                QueueKeys.expiryTimer(Q, new ExpiryTimer(1, 300)),
-                QueueKeys.expiryTimer(Q, new ExpiryTimer(1, 2))));
+                QueueKeys.expiryTimer(q, new ExpiryTimer(2, 0)),
+                QueueKeys.expiryTimer(q, new ExpiryTimer(1, 300)),
+                QueueKeys.expiryTimer(q, new ExpiryTimer(1, 2))));
         timers.sort(Comparator.comparing(bytes -> bytes, Arrays::compareUnsigned));
-        assertThat(timers.get(2)).isEqualTo(QueueKeys.expiryTimer(Q, new ExpiryTimer(2, 0)));
+        assertThat(timers.get(2)).isEqualTo(QueueKeys.expiryTimer(q, new ExpiryTimer(2, 0)));
     }
 }
