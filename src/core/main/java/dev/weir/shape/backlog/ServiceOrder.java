@@ -4,7 +4,6 @@ import dev.weir.shape.backlog.QueueOccupancy.Ahead;
 import dev.weir.shape.backlog.ServiceRank.Predecessor;
 import dev.weir.shape.rules.Flow;
 import dev.weir.shape.rules.QueueRules;
-import java.util.List;
 
 /**
  * Computes bounds of the requests that leave before a given request of a bucket. It uses the tags of fair queueing and
@@ -65,15 +64,15 @@ final class ServiceOrder {
     AheadRange ahead(Flow flow, long cost, boolean isAfterNext) {
         AheadRange ofTier = inTier(flow, cost, isAfterNext);
         AheadRange total = ofTier.plus(AheadRange.exactly(occupancy.above(flow.tier())));
-        if (occupancy.tiersBeside(flow.tier()) > MAX_TIERS) {
-            return total.plus(new AheadRange(AheadRange.NOTHING, occupancy.beside(flow.tier())));
-        }
-        List<String> tiers = occupancy.tiers(rules.share(flow.tier()).priority());
-        if (tiers.isEmpty() || tiers.equals(List.of(flow.tier()))) {
+        int others = occupancy.tiersBeside(flow.tier());
+        if (others == 0) {
             return total;
         }
+        if (others > MAX_TIERS) {
+            return total.plus(new AheadRange(AheadRange.NOTHING, occupancy.beside(flow.tier())));
+        }
         TierRank rank = tierRank(flow.tier(), ofTier, cost, isAfterNext);
-        for (String other : tiers) {
+        for (String other : occupancy.tiers(rules.share(flow.tier()).priority())) {
             if (!other.equals(flow.tier())) {
                 total = total.plus(ofOtherTier(rank, other));
             }
@@ -100,12 +99,20 @@ final class ServiceOrder {
                 : new Predecessor(own.tailCost(), own.tailCost(), own.costs().isUniform());
         StartTimeFairQueue.Tag<String> ownTag = values.tag(flow.value());
         AheadRange total = ahead;
+        long singles = 0; // flows of one request that is ahead; its tag is older, so also if the start is the same
+        long tokensOfSingles = 0;
         for (FlowQueue other : flows.flowQueues()) {
             if (other == own || !other.flow().tier().equals(flow.tier())) {
                 continue;
             }
             StartTimeFairQueue.Tag<String> tag = values.tag(other.flow().value());
-            if (!tag.time().isAfter(start)) {
+            if (tag.time().isAfter(start)) {
+                continue;
+            }
+            if (other.size() == 1) {
+                singles++;
+                tokensOfSingles += other.tokens();
+            } else {
                 boolean isOlder = ownTag != null && ownTag.isOlderThan(tag);
                 ServiceRank rank = new ServiceRank(start, start, ahead, predecessor, 1, isOlder);
                 AheadRange before = other.costs().before(rank, tag.time(), 1, mayExpire);
@@ -113,7 +120,7 @@ final class ServiceOrder {
                 total = total.plus(isNext ? withSecond(before, other.costs()) : before);
             }
         }
-        return total;
+        return total.plus(AheadRange.exactly(new Ahead(singles, tokensOfSingles)));
     }
 
     /**

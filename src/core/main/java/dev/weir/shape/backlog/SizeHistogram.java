@@ -9,10 +9,12 @@ import java.util.Arrays;
  */
 final class SizeHistogram {
 
-    private long[] counts = {};
-    private long[] sums = {};
-    private long[] smallest = {}; // of all sizes since the group was last empty
-    private long[] largest = {};
+    private static final long[] NONE = {};
+
+    private long[] counts = NONE;
+    private long[] sums = NONE;
+    private long[] smallest = NONE; // of all sizes since the group was last empty
+    private long[] largest = NONE;
 
     /** @param size 0 or more */
     void add(long size) {
