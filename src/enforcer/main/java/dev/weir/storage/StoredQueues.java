@@ -98,10 +98,7 @@ public final class StoredQueues implements Shaper.Tables {
         return new QueueStore(
                 new StoredTable<>(slots, place -> QueueKeys.slot(key, place), codec::encode, codec::decodeSlot),
                 new StoredTable<>(
-                        tickets,
-                        ticket -> QueueKeys.ticket(key, ticket),
-                        QueueCodec::encode,
-                        QueueCodec::decodePlace),
+                        tickets, ticket -> QueueKeys.ticket(key, ticket), QueueCodec::encode, QueueCodec::decodePlace),
                 new StoredTable<>(
                         expiryTimers,
                         timer -> QueueKeys.expiryTimer(key, timer),
