@@ -261,16 +261,16 @@ public final class KeysBench {
             for (QueueEffect effect : effects) {
                 if (effect instanceof QueueEffect.StateStored stored) {
                     queues.store(stored);
-                } else if (effect instanceof QueueEffect.Released of) {
-                    emitRelease(of.of(), of.release());
+                } else if (effect instanceof QueueEffect.Released release) {
+                    emitRelease(release.admission(), release.release());
                 }
             }
         }
 
-        private void emitRelease(Admission of, Release release) {
+        private void emitRelease(Admission admission, Release release) {
             released++;
-            toAdmit.add(of.key().get(KEY));
-            int key = Integer.parseInt(of.key().get(KEY));
+            toAdmit.add(admission.key().get(KEY));
+            int key = Integer.parseInt(admission.key().get(KEY));
             if (watchedFromNanos > 0) {
                 long sinceDueNanos = clockNanos() - lastNanos[key] - (rules.perMs() - LOOK_AHEAD_MS) * NANOS_PER_MS;
                 late.recordValue(Math.max(0, (long) (sinceDueNanos / speed)));

@@ -26,21 +26,21 @@ final class EffectLog {
     }
 
     /** Answers a request. */
-    void decide(Admission of, Decision decision) {
-        if (of.idempotentUntilMs() > 0 && !decision.endsWait()) {
-            Request request = of.request();
+    void decide(Admission admission, Decision decision) {
+        if (admission.idempotentUntilMs() > 0 && !decision.endsWait()) {
+            Request request = admission.request();
             cache.put(
                     RequestKey.of(request),
                     ContentHash.of(request),
                     decision,
                     request.timestampMs(),
-                    of.idempotentUntilMs());
+                    admission.idempotentUntilMs());
         }
-        add(new QueueEffect.Decided(of, decision));
+        add(new QueueEffect.Decided(admission, decision));
     }
 
-    void release(Admission of, Release release) {
-        add(new QueueEffect.Released(of, release));
+    void release(Admission admission, Release release) {
+        add(new QueueEffect.Released(admission, release));
     }
 
     /** Answers a repeated request. */

@@ -370,8 +370,8 @@ final class LeakyBucketQueue {
         }
         FlowQueue next = waitingRequests.next();
         long turnNanos = turnNanos(next.headCost());
-        boolean hopeless = turnNanos > nanos(next.headExpiresAtMs());
-        long releaseNanos = hopeless ? DueTime.NEVER : turnNanos - lookAheadNanos();
+        boolean expiresFirst = turnNanos > nanos(next.headExpiresAtMs());
+        long releaseNanos = expiresFirst ? DueTime.NEVER : turnNanos - lookAheadNanos();
         return Math.min(releaseNanos, nanos(waitingRequests.nextExpiryMs()));
     }
 
@@ -454,12 +454,12 @@ final class LeakyBucketQueue {
         while (!waitingRequests.isEmpty()) {
             FlowQueue next = waitingRequests.next();
             long atNanos = turnNanos(next.headCost());
-            boolean hopeless = atNanos > nanos(next.headExpiresAtMs());
-            boolean isDue = hopeless ? next.headExpiresAtMs() <= nowMs() : atNanos <= horizonNanos;
+            boolean expiresFirst = atNanos > nanos(next.headExpiresAtMs());
+            boolean isDue = expiresFirst ? next.headExpiresAtMs() <= nowMs() : atNanos <= horizonNanos;
             if (!isDue || !budget.trySpend()) {
                 return;
             }
-            if (hopeless) {
+            if (expiresFirst) {
                 expire(next.head());
             } else {
                 release(next, atNanos);

@@ -16,16 +16,16 @@ public sealed interface QueueEffect {
     /**
      * Emit a decision.
      *
-     * @param of the request that is answered
+     * @param admission the request that is answered
      */
-    record Decided(Admission of, Decision decision) implements QueueEffect {}
+    record Decided(Admission admission, Decision decision) implements QueueEffect {}
 
     /**
      * Emit a release.
      *
-     * @param of the request that is released
+     * @param admission the request that is released
      */
-    record Released(Admission of, Release release) implements QueueEffect {}
+    record Released(Admission admission, Release release) implements QueueEffect {}
 
     /** Send a message. It may arrive late, or not at all. */
     record Sent(QueueMessage message) implements QueueEffect {}

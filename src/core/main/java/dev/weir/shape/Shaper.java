@@ -275,7 +275,7 @@ public final class Shaper {
         return buckets.waiting() > 0;
     }
 
-    /** Returns the read-only questions about these queues. */
+    /** Returns the read-only queries of these queues. */
     public QueueQueries queries() {
         return queries;
     }

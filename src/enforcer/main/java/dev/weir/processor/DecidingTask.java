@@ -84,17 +84,17 @@ final class DecidingTask {
             parts.sequence.advanceTo(request.source().offset());
         }
         RulesInForce rules = policies.inForce();
-        LeaseContext quota = new LeaseContext(parts.leases, nowMs, true, parts.leases.hasRoom());
-        DecisionResult result = new Decider(parts.states, quota, metrics).decide(request, rules.policies());
+        LeaseContext leases = new LeaseContext(parts.leases, nowMs, true, parts.leases.hasRoom());
+        DecisionResult result = new Decider(parts.states, leases, metrics).decide(request, rules.policies());
         if (result instanceof AwaitLease wait) {
             metrics.waits(wait.key().policyId());
             parts.leases.park(
                     new Waiter(wait.key(), wait.maxWaitMs(), request, CarriedHeaders.from(record.headers())), nowMs);
         } else {
-            DecisionContext taken = read.inOrder()
+            DecisionContext decisionContext = read.inOrder()
                     ? parts.sequence.inOrder(rules.policies())
                     : parts.sequence.outOfOrder(rules.policies());
-            forwarder.forward(record, result, taken, rules);
+            forwarder.forward(record, result, decisionContext, rules);
         }
         endStep(nowMs);
     }
@@ -137,9 +137,9 @@ final class DecidingTask {
 
     private void decideAgain(LeaseStore.Ready ready, long nowMs) {
         RulesInForce rules = policies.inForce();
-        LeaseContext quota = new LeaseContext(parts.leases, nowMs, false, nowMs < ready.untilMs());
+        LeaseContext leases = new LeaseContext(parts.leases, nowMs, false, nowMs < ready.untilMs());
         Request request = ready.waiter().request();
-        DecisionResult result = new Decider(parts.states, quota, metrics).decide(request, rules.policies());
+        DecisionResult result = new Decider(parts.states, leases, metrics).decide(request, rules.policies());
         if (result instanceof AwaitLease wait) {
             parts.leases.parkAgain(ready, wait);
         } else {

@@ -31,18 +31,19 @@ record DecisionForwarder(
      * Forwards a decision with the headers of its request, or an admission with these headers for the release.
      *
      * @param record the record of the request; its value is not read
+     * @param decisionContext when it was decided, and by which policies
      * @param rules the rules by which it was decided
      */
-    void forward(Record<byte[], ?> record, DecisionResult result, DecisionContext taken, RulesInForce rules) {
+    void forward(Record<byte[], ?> record, DecisionResult result, DecisionContext decisionContext, RulesInForce rules) {
         if (result instanceof Decision decision) {
-            Decision decided = decision.withContext(taken);
+            Decision decided = decision.withContext(decisionContext);
             metrics.decided(decided);
             metrics.answered(context.currentSystemTimeMs() - record.timestamp());
             context.forward(record.withValue(decided), outlets.decisions());
             replies.forward(record, decided);
         } else {
             Admission admission =
-                    ((Admission) result).withHeadersAndContext(CarriedHeaders.from(record.headers()), taken);
+                    ((Admission) result).withHeadersAndContext(CarriedHeaders.from(record.headers()), decisionContext);
             Admission keyed = QueueRules.withKey(admission, rules.queue(admission.queue()));
             byte[] bucket = QueueKeys.record(BucketId.of(keyed));
             context.forward(

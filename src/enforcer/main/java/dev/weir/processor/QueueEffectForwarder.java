@@ -35,9 +35,9 @@ record QueueEffectForwarder(
             if (effect instanceof QueueEffect.StateStored stored) {
                 queues.store(stored);
             } else if (effect instanceof QueueEffect.Decided decided) {
-                decide(decided.of(), decided.decision(), nowMs);
+                decide(decided.admission(), decided.decision(), nowMs);
             } else if (effect instanceof QueueEffect.Released released) {
-                release(released.of(), released.release(), nowMs);
+                release(released.admission(), released.release(), nowMs);
             } else {
                 send(((QueueEffect.Sent) effect).message(), nowMs);
             }
@@ -49,21 +49,21 @@ record QueueEffectForwarder(
         context.forward(new Record<>(null, message, nowMs), outlets.messages());
     }
 
-    private void decide(Admission of, Decision decision, long nowMs) {
+    private void decide(Admission admission, Decision decision, long nowMs) {
         metrics.decidedByQueue(decision);
-        Decision decided = decision.withContext(of.context());
-        Record<byte[], Object> record = record(of, decided, nowMs);
+        Decision decided = decision.withContext(admission.context());
+        Record<byte[], Object> record = record(admission, decided, nowMs);
         context.forward(record, outlets.decisions());
         replies.forward(record, decided);
     }
 
-    private void release(Admission of, Release release, long nowMs) {
+    private void release(Admission admission, Release release, long nowMs) {
         metrics.released(release, rules.apply(release.queue()), nowMs);
-        context.forward(record(of, release, nowMs), outlets.releases());
+        context.forward(record(admission, release, nowMs), outlets.releases());
     }
 
-    private static Record<byte[], Object> record(Admission of, Object value, long nowMs) {
-        byte[] key = of.request().client().getBytes(StandardCharsets.UTF_8);
-        return new Record<>(key, value, nowMs, CarriedHeaders.to(of.headers()));
+    private static Record<byte[], Object> record(Admission admission, Object value, long nowMs) {
+        byte[] key = admission.request().client().getBytes(StandardCharsets.UTF_8);
+        return new Record<>(key, value, nowMs, CarriedHeaders.to(admission.headers()));
     }
 }

@@ -22,7 +22,7 @@ public final class QueueRegistry {
     public interface QueueQuery<T> {
 
         /** @param nowNanos the queue time in nanoseconds */
-        T answer(QueueQueries queues, long nowNanos);
+        T run(QueueQueries queues, long nowNanos);
     }
 
     private final Map<Integer, QueueTask> tasks = new ConcurrentHashMap<>();
@@ -33,9 +33,9 @@ public final class QueueRegistry {
      * @param patience how long to wait for the task to finish its current work
      * @return empty if no task of this application has the partition, or the task is busy for longer
      */
-    public <T> Optional<T> query(int partition, Duration patience, QueueQuery<T> question) {
+    public <T> Optional<T> query(int partition, Duration patience, QueueQuery<T> query) {
         QueueTask task = tasks.get(partition);
-        return task == null ? Optional.empty() : task.query(patience, question);
+        return task == null ? Optional.empty() : task.query(patience, query);
     }
 
     /**

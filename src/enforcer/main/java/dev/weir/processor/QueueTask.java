@@ -48,13 +48,13 @@ final class QueueTask {
             PolicyRegistry policies,
             QueueEffectForwarder forwarder,
             TickScheduler ticks,
-            Shaper restored) {
+            Shaper shaper) {
         this.context = context;
         this.policies = policies;
         this.forwarder = forwarder;
         this.ticks = ticks;
-        shaper = restored;
-        time = new QueueTime(restored.lastWriteMs());
+        this.shaper = shaper;
+        time = new QueueTime(shaper.lastWriteMs());
         planTick();
     }
 
@@ -86,7 +86,7 @@ final class QueueTask {
         work(() -> {
             if (time.isSynchronized()) {
                 long nowNanos = time.nanos(localMs);
-                long changes = policies.changes();
+                long changes = policies.queueChanges();
                 if (changes != changesSeen) {
                     changesSeen = changes;
                     carryOut(shaper.refresh(nowNanos), localMs);
@@ -148,7 +148,7 @@ final class QueueTask {
     }
 
     /** Runs a read-only query on the queues. Returns empty if they are busy for longer, or the task is closed. */
-    <T> Optional<T> query(Duration patience, QueueRegistry.QueueQuery<T> question) {
+    <T> Optional<T> query(Duration patience, QueueRegistry.QueueQuery<T> query) {
         try {
             if (!working.tryLock(patience.toNanos(), TimeUnit.NANOSECONDS)) {
                 return Optional.empty();
@@ -160,7 +160,7 @@ final class QueueTask {
         try {
             return isClosed
                     ? Optional.empty()
-                    : Optional.of(question.answer(shaper.queries(), time.nanos(context.currentSystemTimeMs())));
+                    : Optional.of(query.run(shaper.queries(), time.nanos(context.currentSystemTimeMs())));
         } finally {
             working.unlock();
         }

@@ -44,10 +44,10 @@ public final class ReadLeaseResponses implements Processor<byte[], byte[], byte[
     public void process(Record<byte[], byte[]> record) {
         RecordMetadata metadata = context.recordMetadata().orElseThrow();
         try {
-            LeaseResponseAvro.Addressed answer = avro.decode(record.value(), metadata.partition());
-            if (answer.holder().equals(holders.name(metadata.partition()))) {
+            LeaseResponseAvro.Addressed addressed = avro.decode(record.value(), metadata.partition());
+            if (addressed.holder().equals(holders.name(metadata.partition()))) {
                 context.forward(
-                        record.withValue(new LedgerResponse(LeaseKeys.read(record.key()), answer.response())), next);
+                        record.withValue(new LedgerResponse(LeaseKeys.read(record.key()), addressed.response())), next);
             }
         } catch (UnreadableException e) {
             rejections.reject(record, e);

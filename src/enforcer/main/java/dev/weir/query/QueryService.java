@@ -217,11 +217,9 @@ public final class QueryService implements InstanceQueries {
         return QueueRules.withKey(admission, rules.queue(admission.queue()));
     }
 
-    private <T> Result<T> query(BucketId bucket, QueueRegistry.QueueQuery<T> question) {
+    private <T> Result<T> query(BucketId bucket, QueueRegistry.QueueQuery<T> query) {
         return queueOwners.answer(Stores.QUEUE_STATES, QueueKeys.record(bucket), partition -> queues.<Result<T>>query(
-                        partition,
-                        PATIENCE,
-                        (shaper, nowNanos) -> new Result.Local<>(question.answer(shaper, nowNanos)))
+                        partition, PATIENCE, (shaper, nowNanos) -> new Result.Local<>(query.run(shaper, nowNanos)))
                 .orElseGet(() -> new Result.NotReady<>("the partition of the queue is moving or too busy")));
     }
 

@@ -89,13 +89,14 @@ public final class Enforcer implements AutoCloseable {
     private final CompletableFuture<Void> running = new CompletableFuture<>();
     private final CompletableFuture<Optional<Throwable>> ended = new CompletableFuture<>();
     private final ClockWatch clock;
-    private final Duration maxBehindMs;
+    private final Duration maxBehind;
     private final RequestPartitionsWatch partitions;
-    private final ScheduledExecutorService looks = Executors.newSingleThreadScheduledExecutor(Enforcer::checkingClock);
+    private final ScheduledExecutorService clockChecks =
+            Executors.newSingleThreadScheduledExecutor(Enforcer::clockThread);
 
     private Enforcer(WeirConfig config, Optional<String> reachableAt, LongSupplier wallMs) {
         clock = new ClockWatch(wallMs);
-        maxBehindMs = StreamsSettings.session(config).dividedBy(2);
+        maxBehind = StreamsSettings.session(config).dividedBy(2);
         policies = new PolicyRegistry();
         Optional<SchemaRegistry> registry = SchemaRegistries.of(config).map(RetryingRegistry::new);
         QueueRegistry queues = new QueueRegistry();
@@ -119,13 +120,13 @@ public final class Enforcer implements AutoCloseable {
                         memory,
                         registry,
                         () -> steps.observe(System::nanoTime, System::currentTimeMillis)),
-                of(id, address, withTasks(requests.state(), StreamsSettings.deciding(config))));
+                withIdentity(id, address, withTasks(requests.state(), StreamsSettings.deciding(config))));
         StreamsApplication shaping;
         try {
             shaping = new StreamsApplication(
                     "shaping",
                     WeirTopology.shaping(config, replies, policies, queues, enforcerMetrics, registry),
-                    of(id, address, StreamsSettings.shaping(config)));
+                    withIdentity(id, address, StreamsSettings.shaping(config)));
         } catch (RuntimeException e) {
             deciding.close(STOPS_WITHIN);
             throw e;
@@ -173,7 +174,7 @@ public final class Enforcer implements AutoCloseable {
                 .toList();
     }
 
-    private static Properties of(String id, String address, Properties settings) {
+    private static Properties withIdentity(String id, String address, Properties settings) {
         settings.putIfAbsent(ConsumerConfig.GROUP_INSTANCE_ID_CONFIG, id);
         settings.put(StreamsConfig.APPLICATION_SERVER_CONFIG, address);
         return settings;
@@ -237,7 +238,7 @@ public final class Enforcer implements AutoCloseable {
 
     /** Starts the applications, which restore their state first. If this method throws, close the enforcer too. */
     public void begin() {
-        var unused = looks.scheduleWithFixedDelay(this::checkClock, 0, CLOCK_CHECK_MS, TimeUnit.MILLISECONDS);
+        var unused = clockChecks.scheduleWithFixedDelay(this::checkClock, 0, CLOCK_CHECK_MS, TimeUnit.MILLISECONDS);
         partitions.start();
         watch.begin();
         applications.forEach(StreamsApplication::start);
@@ -248,13 +249,13 @@ public final class Enforcer implements AutoCloseable {
         if (!behind.isZero()) {
             applications.forEach(StreamsApplication::wake);
         }
-        if (behind.compareTo(maxBehindMs) > 0) { // without heartbeats, the session ends soon
+        if (behind.compareTo(maxBehind) > 0) { // without heartbeats, the session ends soon
             end(Optional.of(new ClockStepException(behind)));
         }
     }
 
-    private static Thread checkingClock(Runnable looks) {
-        Thread thread = new Thread(looks, "clock");
+    private static Thread clockThread(Runnable checks) {
+        Thread thread = new Thread(checks, "clock");
         thread.setDaemon(true);
         return thread;
     }
@@ -405,7 +406,7 @@ public final class Enforcer implements AutoCloseable {
         } else {
             LOG.info("Instance {} has stopped", id);
         }
-        looks.shutdownNow();
+        clockChecks.shutdownNow();
         partitions.close();
         watch.close();
         live.close();

@@ -41,9 +41,9 @@ final class StreamsApplication {
     private final ThreadFailures failures = new ThreadFailures();
     private volatile Throwable lastFailure;
 
-    /** @param does the purpose of the application, in one word, for messages */
-    StreamsApplication(String does, Topology topology, Properties settings) {
-        name = does + " (" + settings.get(StreamsConfig.APPLICATION_ID_CONFIG) + ")";
+    /** @param purpose the purpose of the application, in one word, for messages */
+    StreamsApplication(String purpose, Topology topology, Properties settings) {
+        name = purpose + " (" + settings.get(StreamsConfig.APPLICATION_ID_CONFIG) + ")";
         stateDirectory = settings.getProperty(StreamsConfig.STATE_DIR_CONFIG);
         streams = create(topology, settings);
     }
@@ -138,32 +138,32 @@ final class StreamsApplication {
     }
 
     /**
-     * Returns whether a thread has not polled for {@code forSo} or longer. A healthy thread polls continuously, even if
+     * Returns whether a thread has not polled for {@code limit} or longer. A healthy thread polls continuously, even if
      * there are no records.
      */
-    boolean isStalled(Duration forSo) {
+    boolean isStalled(Duration limit) {
         Set<String> consumers = streams.metadataForLocalThreads().stream()
                 .map(ThreadMetadata::consumerClientId)
                 .collect(Collectors.toSet());
         return streams.metrics().values().stream()
                 .filter(metric -> metric.metricName().name().equals("last-poll-seconds-ago"))
                 .filter(metric -> consumers.contains(metric.metricName().tags().get("client-id")))
-                .anyMatch(metric -> (double) metric.metricValue() >= forSo.toSeconds());
+                .anyMatch(metric -> (double) metric.metricValue() >= limit.toSeconds());
     }
 
     /**
      * Returns what is missing until the application decides, in words; empty if nothing is.
      *
-     * @param forSo how long a thread that has not polled is {@linkplain #isStalled stalled}
+     * @param limit how long a thread that has not polled is {@linkplain #isStalled stalled}
      */
-    Optional<String> missing(Duration forSo) {
+    Optional<String> missing(Duration limit) {
         if (!isRunning()) {
             return Optional.of(
                     streams.state() == KafkaStreams.State.RUNNING ? name + " waits for a thread" : toString());
         }
-        return isStalled(forSo)
+        return isStalled(limit)
                 ? Optional.of(
-                        "a thread of " + name + " has not polled for " + DurationsAndSizes.duration(forSo.toMillis()))
+                        "a thread of " + name + " has not polled for " + DurationsAndSizes.duration(limit.toMillis()))
                 : Optional.empty();
     }
 

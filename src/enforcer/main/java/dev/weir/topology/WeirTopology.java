@@ -142,7 +142,7 @@ public final class WeirTopology {
     private static final TimestampExtractor AT_ONCE = (record, partitionTime) -> 0;
 
     private static final StreamPartitioner<byte[], LeaseResponseAvro.Addressed> TO_HOLDER =
-            (topic, key, answer, partitions) -> Optional.of(Set.of(Math.min(answer.partition(), partitions - 1)));
+            (topic, key, response, partitions) -> Optional.of(Set.of(Math.min(response.partition(), partitions - 1)));
 
     /**
      * Selects the partition of a message to queues. A report goes to the partition that an unkeyed queue with this name
@@ -189,7 +189,7 @@ public final class WeirTopology {
      *
      * @param partitions the partitions of the existing topics
      * @param policies updated by the topology
-     * @param counts updated by the topology
+     * @param metrics updated by the topology
      * @param memory the budget of the caches
      * @param registry the registry for the schemas of records that users read or write
      * @param clockSteps returns how often the wall clock of this process was stepped forward;
@@ -305,7 +305,7 @@ public final class WeirTopology {
      * @param replies the partitions of the topic of replies
      * @param policies updated by the deciding topology of the same process
      * @param queues updated by the topology
-     * @param counts updated by the topology
+     * @param metrics updated by the topology
      * @param registry the registry for the schemas of records that users read
      * @throws dev.weir.wire.RegistryException if the registry does not respond
      */
@@ -380,12 +380,12 @@ public final class WeirTopology {
 
     private static Serializer<LeaseRequestAvro.Addressed> leaseRequests() {
         LeaseRequestAvro avro = new LeaseRequestAvro();
-        return (topic, question) -> avro.encode(question);
+        return (topic, request) -> avro.encode(request);
     }
 
     private static Serializer<LeaseResponseAvro.Addressed> leaseResponses() {
         LeaseResponseAvro avro = new LeaseResponseAvro();
-        return (topic, answer) -> avro.encode(answer);
+        return (topic, response) -> avro.encode(response);
     }
 
     private static Serializer<Decision> decisions(Optional<SchemaRegistry> registry, WeirConfig config) {

@@ -38,7 +38,7 @@ class LiveQueuesTest {
     @Test
     void an_applied_queue_is_in_force() throws Exception {
         assertThat(weir.live.queue("sms")).isNull();
-        long before = weir.live.changes();
+        long before = weir.live.queueChanges();
 
         weir.apply(SMS, 3);
 
@@ -47,28 +47,28 @@ class LiveQueuesTest {
                         .version(3)
                         .tiers(Map.of("gold", new TierShare(0, 4)))
                         .build());
-        assertThat(weir.live.changes()).isGreaterThan(before);
+        assertThat(weir.live.queueChanges()).isGreaterThan(before);
         assertThat(weir.stored(Stores.POLICIES)).isEqualTo(1);
     }
 
     @Test
     void a_changed_queue_replaces_the_previous_one() throws Exception {
         weir.apply(SMS, 1);
-        long before = weir.live.changes();
+        long before = weir.live.queueChanges();
         weir.apply(SMS.replace("100", "50"), 2);
         assertThat(weir.live.queue("sms").limit()).isEqualTo(50);
         assertThat(weir.live.queue("sms").version()).isEqualTo(2);
-        assertThat(weir.live.changes()).isGreaterThan(before);
+        assertThat(weir.live.queueChanges()).isGreaterThan(before);
     }
 
     @Test
     void a_deleted_queue_is_out_of_force() throws Exception {
         weir.apply(SMS, 1);
-        long before = weir.live.changes();
+        long before = weir.live.queueChanges();
         weir.rules(
                 "queue/sms", new PolicyAvro().encode(new PolicyAvro.Applied(PolicyAvro.Kind.QUEUE, "sms", 2, null, 0)));
         assertThat(weir.live.queue("sms")).isNull();
-        assertThat(weir.live.changes()).isGreaterThan(before);
+        assertThat(weir.live.queueChanges()).isGreaterThan(before);
         weir.apply(SMS, 3);
         weir.rules("queue/sms", null);
         assertThat(weir.live.queue("sms")).isNull();
@@ -77,14 +77,14 @@ class LiveQueuesTest {
     @Test
     void a_queue_and_a_policy_may_have_the_same_id() throws Exception {
         weir.apply("policies: [{id: sms, limits: [{algorithm: gcra, limit: 0}]}]", 1);
-        long before = weir.live.changes();
+        long before = weir.live.queueChanges();
         weir.apply(SMS, 1);
         weir.rules("queue/sms", null);
         assertThat(weir.ask("alice", 1_000).outcome()).isEqualTo(Outcome.DENIED);
         weir.apply(SMS, 2);
         weir.policy("sms", null);
         assertThat(weir.live.queue("sms").version()).isEqualTo(2);
-        assertThat(weir.live.changes()).isEqualTo(before + 3);
+        assertThat(weir.live.queueChanges()).isEqualTo(before + 3);
         assertThat(weir.ask("alice", 1_000).outcome()).isEqualTo(Outcome.ALLOWED);
     }
 
@@ -114,7 +114,7 @@ class LiveQueuesTest {
     void an_unreadable_record_leaves_the_previous_queue_in_force() throws Exception {
         weir.apply(SMS, 1);
         QueueRules before = weir.live.queue("sms");
-        long changes = weir.live.changes();
+        long changes = weir.live.queueChanges();
         PolicyAvro avro = new PolicyAvro();
         String definition = PolicyFile.read("f", SMS).queues().get(0).json();
         weir.rules("queue/sms", "nonsense".getBytes(StandardCharsets.UTF_8));
@@ -126,7 +126,7 @@ class LiveQueuesTest {
         weir.rules("sms", null);
         assertThat(weir.live.queue("sms")).isEqualTo(before);
         assertThat(weir.live.queue("mail")).isNull();
-        assertThat(weir.live.changes()).isEqualTo(changes);
+        assertThat(weir.live.queueChanges()).isEqualTo(changes);
         assertThat(weir.stored(Stores.POLICIES)).isEqualTo(1);
     }
 

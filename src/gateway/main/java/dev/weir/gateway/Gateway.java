@@ -81,7 +81,7 @@ public final class Gateway implements AutoCloseable {
     private final InFlightRequests inFlight;
     private final EnvoyServer envoy;
     private final ServiceServer server;
-    private final Thread start = new Thread(this::connect, "gateway-start");
+    private final Thread connecting = new Thread(this::connect, "gateway-start");
     private final CountDownLatch ready = new CountDownLatch(1);
     private final CountDownLatch stopped = new CountDownLatch(1);
     private volatile boolean isDraining;
@@ -128,8 +128,8 @@ public final class Gateway implements AutoCloseable {
                 settings -> settings.routes.exception(
                         NotFoundResponse.class, (e, request) -> ResponseWriter.write(request, notFound(routes))),
                 Optional.of(inFlight));
-        start.setDaemon(true);
-        start.start();
+        connecting.setDaemon(true);
+        connecting.start();
     }
 
     private void connect() {
@@ -336,7 +336,7 @@ public final class Gateway implements AutoCloseable {
         }
         envoy.reportStopping();
         isDraining = true; // from now on, connections are closed after their next response
-        start.interrupt();
+        connecting.interrupt();
         try {
             TimeUnit.MILLISECONDS.sleep(drain.toMillis());
             listener.close();

@@ -186,7 +186,7 @@ public final class Backtest {
         private void carryOut(List<QueueEffect> effects) {
             for (QueueEffect effect : effects) {
                 if (effect instanceof QueueEffect.Decided decided) {
-                    emitDecision(decided.of().request(), decided.decision());
+                    emitDecision(decided.admission().request(), decided.decision());
                 } else if (effect instanceof QueueEffect.Released released) {
                     emitRelease(released.release());
                 }

@@ -167,7 +167,7 @@ public final class PolicyTopic implements AutoCloseable {
         return new PolicyTopic(config, new PolicyLog(config, Topics.of(config).policies()));
     }
 
-    private <T> T read(Function<PolicyLog, T> action) {
+    private <T> T withLog(Function<PolicyLog, T> action) {
         if (log.isPresent()) {
             lock.lock();
             try {
@@ -219,9 +219,9 @@ public final class PolicyTopic implements AutoCloseable {
      * @throws UnreachableException if the topic cannot be read
      */
     public Survey survey() {
-        return read(open -> {
-            open.readAll(record -> {});
-            return new Survey(open.onTopic().inForce(), open.broken());
+        return withLog(policyLog -> {
+            policyLog.readAll(record -> {});
+            return new Survey(policyLog.onTopic().inForce(), policyLog.broken());
         });
     }
 
@@ -263,9 +263,9 @@ public final class PolicyTopic implements AutoCloseable {
      * @throws UnreachableException if the topic cannot be read
      */
     public Set<String> queues() {
-        return read(open -> {
-            open.readAll(record -> {});
-            return open.onTopic().inForce(PolicyAvro.Kind.QUEUE).stream()
+        return withLog(policyLog -> {
+            policyLog.readAll(record -> {});
+            return policyLog.onTopic().inForce(PolicyAvro.Kind.QUEUE).stream()
                     .map(PolicyAvro.Applied::id)
                     .collect(Collectors.toCollection(TreeSet::new));
         });
@@ -313,27 +313,27 @@ public final class PolicyTopic implements AutoCloseable {
         return change(options, nowMs, update -> update.delete(kind, ids, options));
     }
 
-    private List<Change> change(Options options, long nowMs, Consumer<PolicyChangeSet> what) {
-        return read(open -> change(open, options, nowMs, what));
+    private List<Change> change(Options options, long nowMs, Consumer<PolicyChangeSet> edit) {
+        return withLog(policyLog -> change(policyLog, options, nowMs, edit));
     }
 
-    private List<Change> change(PolicyLog open, Options options, long nowMs, Consumer<PolicyChangeSet> what) {
+    private List<Change> change(PolicyLog policyLog, Options options, long nowMs, Consumer<PolicyChangeSet> edit) {
         try (PolicyHistory history = new PolicyHistory(config, topics.policyHistory())) {
             Supplier<PolicyChangeSet> next = () ->
-                    update(new PolicyChangeSet(open.onTopic().byKey(), history, nowMs, options.changedBy()), what);
+                    update(new PolicyChangeSet(policyLog.onTopic().byKey(), history, nowMs, options.changedBy()), edit);
             if (options.dryRun()) {
-                open.readAll(record -> {});
+                policyLog.readAll(record -> {});
                 return next.get().changes();
             }
             Set<PolicyAvro.Applied> unread = new HashSet<>();
             PolicyChangeSet tried = null;
-            open.readSeen(); // reads most records before other writers are fenced
+            policyLog.readSeen(); // reads most records before other writers are fenced
             for (int attempt = 0; attempt < MAX_ATTEMPTS; attempt++) {
                 try (PolicyWriter writer = new PolicyWriter(config, topics)) {
                     if (writer.begin()) {
                         // The attempt has succeeded if its records are read, even if another writer has changed the
                         // same keys since.
-                        open.readAll(unread::remove);
+                        policyLog.readAll(unread::remove);
                         if (tried != null && unread.isEmpty()) {
                             return tried.changes(); // written, but the commit was not acknowledged
                         }
@@ -371,8 +371,8 @@ public final class PolicyTopic implements AutoCloseable {
         return policies;
     }
 
-    private static PolicyChangeSet update(PolicyChangeSet update, Consumer<PolicyChangeSet> what) {
-        what.accept(update);
+    private static PolicyChangeSet update(PolicyChangeSet update, Consumer<PolicyChangeSet> edit) {
+        edit.accept(update);
         update.requireConsistent();
         return update;
     }

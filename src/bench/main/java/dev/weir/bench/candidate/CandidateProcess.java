@@ -136,7 +136,7 @@ public final class CandidateProcess {
                 return sum(metrics.waitedForQuota()) + " " + sum(metrics.leasing());
             }
             case "rules" -> {
-                return String.valueOf(policies.changes());
+                return String.valueOf(policies.queueChanges());
             }
             case "resident" -> {
                 return String.valueOf(residentBytes());

@@ -23,9 +23,9 @@ public final class QueueBacklog {
     private long requests;
     private long tokens;
 
-    /** @param all receives each change of the number of waiting requests, negative if it falls */
-    public QueueBacklog(LongConsumer all) {
-        this.onChange = all;
+    /** @param onChange receives each change of the number of waiting requests, negative if it falls */
+    public QueueBacklog(LongConsumer onChange) {
+        this.onChange = onChange;
     }
 
     /** Adds requests of a tier, or removes them if the numbers are negative. */

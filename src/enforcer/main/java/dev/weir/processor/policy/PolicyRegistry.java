@@ -67,7 +67,7 @@ public final class PolicyRegistry {
     }
 
     /** Returns the number of changes to the queues. */
-    public long changes() {
+    public long queueChanges() {
         return inForce.queueChanges();
     }
 

@@ -75,7 +75,7 @@ public final class CoreRun {
     private void carryOut(List<QueueEffect> effects) {
         for (QueueEffect effect : effects) {
             if (effect instanceof QueueEffect.Decided decided) {
-                decisions.add(decided.decision().withContext(decided.of().context()));
+                decisions.add(decided.decision().withContext(decided.admission().context()));
             } else if (effect instanceof QueueEffect.Released released) {
                 releases.add(released.release());
             }
