@@ -2,7 +2,6 @@ package dev.weir.bench;
 
 import dev.weir.bench.candidate.BenchCluster;
 import dev.weir.bench.measure.CandidateSeries;
-import dev.weir.bench.measure.HttpConnection;
 import dev.weir.bench.measure.ResultTable;
 import dev.weir.bench.measure.Rounds;
 import dev.weir.cli.Main;
@@ -10,6 +9,7 @@ import dev.weir.client.RequestBuilder;
 import dev.weir.client.WeirClient;
 import dev.weir.config.WeirConfig;
 import dev.weir.kafka.KafkaSettings;
+import dev.weir.testing.HttpConnection;
 import dev.weir.testing.JavaProcess;
 import java.io.BufferedReader;
 import java.io.IOException;
@@ -153,10 +153,11 @@ public final class HttpBench {
         return new Caller() {
             @Override
             public void call(long number) throws Exception {
-                String answer = connection.post(
+                byte[] request = HttpConnection.post(
                         path,
                         "{\"client\":\"" + BenchCluster.client(number % 1_000)
                                 + "\",\"tier\":\"free\",\"attributes\":{\"endpoint\":\"/articles/7\"}}");
+                String answer = connection.exchange(request).requireOk().body();
                 if (!answer.contains("\"ALLOWED\"")) {
                     throw new IllegalStateException(answer);
                 }

@@ -9,7 +9,6 @@ import dev.weir.api.WeirService;
 import dev.weir.config.ConfigFile;
 import dev.weir.config.WeirConfig;
 import dev.weir.dev.EmbeddedBroker;
-import dev.weir.dev.EmbeddedBroker.BrokerOptions;
 import dev.weir.doctor.HangingTransactionFix;
 import dev.weir.event.Request;
 import dev.weir.kafka.KafkaSettings;
@@ -56,7 +55,6 @@ import org.apache.kafka.clients.producer.internals.BuiltInPartitioner;
 import org.apache.kafka.common.TopicPartition;
 import org.apache.kafka.common.config.ConfigResource;
 import org.apache.kafka.common.errors.UnknownTopicOrPartitionException;
-import org.apache.kafka.common.security.auth.SecurityProtocol;
 import org.apache.kafka.common.serialization.ByteArraySerializer;
 import org.apache.kafka.tools.ConfigCommand;
 import org.junit.jupiter.api.AfterAll;
@@ -101,12 +99,7 @@ class DoctorTest {
 
     @BeforeAll
     static void start() {
-        broker = EmbeddedBroker.start(
-                0, // accepts records of transactions that have ended
-                new BrokerOptions(
-                        SecurityProtocol.PLAINTEXT,
-                        Map.of("transaction.partition.verification.enable", "false"),
-                        List.of()));
+        broker = HangingTransaction.startBroker();
         admin = Admin.create(Map.of("bootstrap.servers", broker.bootstrapServers()));
     }
 

@@ -10,20 +10,16 @@ import dev.weir.wire.RequestCodec;
 import java.nio.charset.StandardCharsets;
 import java.util.Map;
 import java.util.Properties;
-import java.util.concurrent.atomic.AtomicReference;
-import org.apache.kafka.clients.producer.KafkaProducer;
 import org.apache.kafka.clients.producer.ProducerConfig;
 import org.apache.kafka.clients.producer.ProducerRecord;
-import org.apache.kafka.common.serialization.ByteArraySerializer;
 import org.apache.kafka.common.serialization.StringSerializer;
 
 /** A producer of requests. */
 public final class RequestSender implements AutoCloseable {
 
-    private final KafkaProducer<String, byte[]> producer;
+    private final TopicProducer<String> producer;
     private final String topic;
     private final RequestCodec avro;
-    private final AtomicReference<Exception> failure = new AtomicReference<>();
 
     /** @throws dev.weir.wire.RegistryException if a schema registry is configured and does not respond */
     public RequestSender(WeirConfig config) {
@@ -33,7 +29,7 @@ public final class RequestSender implements AutoCloseable {
         settings.putIfAbsent(ProducerConfig.MAX_BLOCK_MS_CONFIG, 30_000);
         topic = Topics.of(config).requests();
         avro = new RequestCodec(SchemaRegistries.of(config), topic);
-        producer = new KafkaProducer<>(settings, new StringSerializer(), new ByteArraySerializer());
+        producer = new TopicProducer<>(settings, new StringSerializer(), topic);
     }
 
     /**
@@ -55,13 +51,7 @@ public final class RequestSender implements AutoCloseable {
         ProducerRecord<String, byte[]> record =
                 new ProducerRecord<>(topic, null, request.timestampMs(), request.client(), avro.encode(request));
         headers.forEach((name, value) -> record.headers().add(name, value.getBytes(StandardCharsets.UTF_8)));
-        var unused = producer.send( // the callback handles the result
-                record, (metadata, exception) -> {
-                    if (exception != null) {
-                        failure.compareAndSet(null, exception);
-                    }
-                });
-        throwFailure();
+        producer.send(record);
     }
 
     /**
@@ -71,19 +61,10 @@ public final class RequestSender implements AutoCloseable {
      */
     public void flush() {
         producer.flush();
-        throwFailure();
     }
 
     @Override
     public void close() {
         producer.close();
-    }
-
-    private void throwFailure() {
-        if (failure.get() != null) {
-            throw new UnreachableException(
-                    "cannot write to the topic " + topic + ": " + UnreachableException.causeMessage(failure.get()),
-                    failure.get());
-        }
     }
 }

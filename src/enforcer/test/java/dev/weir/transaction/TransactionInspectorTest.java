@@ -5,7 +5,6 @@ import static org.assertj.core.api.Assertions.assertThatThrownBy;
 
 import dev.weir.config.WeirConfig;
 import dev.weir.dev.EmbeddedBroker;
-import dev.weir.dev.EmbeddedBroker.BrokerOptions;
 import dev.weir.kafka.KafkaSettings;
 import dev.weir.testing.HangingTransaction;
 import dev.weir.testing.HangingTransaction.End;
@@ -29,7 +28,6 @@ import org.apache.kafka.clients.producer.ProducerRecord;
 import org.apache.kafka.common.IsolationLevel;
 import org.apache.kafka.common.TopicPartition;
 import org.apache.kafka.common.errors.InvalidProducerEpochException;
-import org.apache.kafka.common.security.auth.SecurityProtocol;
 import org.apache.kafka.common.serialization.ByteArrayDeserializer;
 import org.apache.kafka.common.serialization.ByteArraySerializer;
 import org.junit.jupiter.api.AfterAll;
@@ -49,12 +47,7 @@ class TransactionInspectorTest {
 
     @BeforeAll
     static void start() {
-        broker = EmbeddedBroker.start(
-                0,
-                new BrokerOptions(
-                        SecurityProtocol.PLAINTEXT,
-                        Map.of("transaction.partition.verification.enable", "false"),
-                        List.of()));
+        broker = HangingTransaction.startBroker();
         config = WeirConfig.builder()
                 .kafka(TestBroker.clientSettings(broker.bootstrapServers()))
                 .build();

@@ -5,7 +5,6 @@ import static org.assertj.core.api.Assertions.assertThat;
 
 import dev.weir.config.WeirConfig;
 import dev.weir.dev.EmbeddedBroker;
-import dev.weir.dev.EmbeddedBroker.BrokerOptions;
 import dev.weir.kafka.KafkaSettings;
 import dev.weir.runtime.Enforcer;
 import dev.weir.testing.CapturedLog;
@@ -25,7 +24,6 @@ import org.apache.kafka.clients.admin.NewTopic;
 import org.apache.kafka.clients.producer.KafkaProducer;
 import org.apache.kafka.clients.producer.ProducerRecord;
 import org.apache.kafka.common.TopicPartition;
-import org.apache.kafka.common.security.auth.SecurityProtocol;
 import org.apache.kafka.common.serialization.ByteArraySerializer;
 import org.junit.jupiter.api.AfterAll;
 import org.junit.jupiter.api.BeforeAll;
@@ -50,12 +48,7 @@ class TransactionWatchTest {
 
     @BeforeAll
     static void start() {
-        broker = EmbeddedBroker.start(
-                0,
-                new BrokerOptions(
-                        SecurityProtocol.PLAINTEXT,
-                        Map.of("transaction.partition.verification.enable", "false"),
-                        List.of()));
+        broker = HangingTransaction.startBroker();
         admin = Admin.create(Map.of("bootstrap.servers", broker.bootstrapServers()));
     }
 

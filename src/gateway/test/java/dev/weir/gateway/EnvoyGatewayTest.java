@@ -8,8 +8,7 @@ import dev.weir.api.Caller;
 import dev.weir.config.ConfigFile;
 import dev.weir.config.WeirConfig;
 import dev.weir.definition.PolicyFile;
-import dev.weir.gateway.envoy.proto.RateLimitDescriptor;
-import dev.weir.gateway.envoy.proto.RateLimitRequest;
+import dev.weir.gateway.envoy.EnvoyCalls;
 import dev.weir.gateway.envoy.proto.RateLimitResponse;
 import dev.weir.gateway.envoy.proto.RateLimitResponse.Code;
 import dev.weir.gateway.envoy.proto.RateLimitServiceGrpc;
@@ -18,7 +17,6 @@ import dev.weir.rules.PolicyTopic;
 import io.grpc.ManagedChannel;
 import io.grpc.Status;
 import io.grpc.StatusRuntimeException;
-import io.grpc.netty.shaded.io.grpc.netty.NettyChannelBuilder;
 import java.net.InetAddress;
 import java.net.ServerSocket;
 import java.nio.file.Files;
@@ -41,21 +39,11 @@ class EnvoyGatewayTest {
     }
 
     private static RateLimitResponse ask(Gateway gateway, String... pairs) throws InterruptedException {
-        RateLimitDescriptor.Builder descriptor = RateLimitDescriptor.newBuilder();
-        for (int i = 0; i < pairs.length; i += 2) {
-            descriptor.addEntries(
-                    RateLimitDescriptor.Entry.newBuilder().setKey(pairs[i]).setValue(pairs[i + 1]));
-        }
-        ManagedChannel channel = NettyChannelBuilder.forAddress("127.0.0.1", gateway.grpcPort())
-                .usePlaintext()
-                .build();
+        ManagedChannel channel = EnvoyCalls.channel(gateway.grpcPort());
         try {
             return RateLimitServiceGrpc.newBlockingStub(channel)
                     .withDeadlineAfter(30, TimeUnit.SECONDS)
-                    .shouldRateLimit(RateLimitRequest.newBuilder()
-                            .setDomain("edge")
-                            .addDescriptors(descriptor)
-                            .build());
+                    .shouldRateLimit(EnvoyCalls.request(EnvoyCalls.descriptor(pairs)));
         } finally {
             channel.shutdownNow().awaitTermination(5, TimeUnit.SECONDS);
         }

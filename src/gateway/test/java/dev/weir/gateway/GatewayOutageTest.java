@@ -11,9 +11,9 @@ import dev.weir.client.WeirClient;
 import dev.weir.config.WeirConfig;
 import dev.weir.config.WeirConfig.Service.TokenRule;
 import dev.weir.definition.PolicyFile;
+import dev.weir.gateway.envoy.EnvoyCalls;
 import dev.weir.gateway.envoy.proto.HeaderValue;
 import dev.weir.gateway.envoy.proto.RateLimitDescriptor;
-import dev.weir.gateway.envoy.proto.RateLimitRequest;
 import dev.weir.gateway.envoy.proto.RateLimitResponse;
 import dev.weir.gateway.envoy.proto.RateLimitServiceGrpc;
 import dev.weir.kafka.KafkaSettings;
@@ -25,7 +25,6 @@ import dev.weir.testing.ChildProcess;
 import dev.weir.testing.Effort;
 import dev.weir.topics.TopicSetup;
 import io.grpc.ManagedChannel;
-import io.grpc.netty.shaded.io.grpc.netty.NettyChannelBuilder;
 import java.nio.file.Path;
 import java.time.Duration;
 import java.util.ArrayList;
@@ -121,9 +120,7 @@ class GatewayOutageTest {
         log = new CapturedLog(WeirClient.class);
         gateway = Gateway.open(config, GatewayFile.read("gateway.yaml", FILE).gateway(), Map.of());
         caller = Caller.unchecked(gateway.httpPort());
-        channel = NettyChannelBuilder.forAddress("127.0.0.1", gateway.grpcPort())
-                .usePlaintext()
-                .build();
+        channel = EnvoyCalls.channel(gateway.grpcPort());
         callers = Executors.newFixedThreadPool(CALLERS);
         enforcer.awaitRunning(PATIENCE);
         awaitDecisions();
@@ -188,15 +185,9 @@ class GatewayOutageTest {
         }
 
         private static Answer envoy(String client, String id) {
-            RateLimitDescriptor.Builder descriptor = RateLimitDescriptor.newBuilder();
-            Map.of("path", "/own/envoy", "client", client, "id", id)
-                    .forEach((key, value) -> descriptor.addEntries(
-                            RateLimitDescriptor.Entry.newBuilder().setKey(key).setValue(value)));
-            RateLimitResponse response = RateLimitServiceGrpc.newBlockingStub(channel)
-                    .shouldRateLimit(RateLimitRequest.newBuilder()
-                            .setDomain("edge")
-                            .addDescriptors(descriptor)
-                            .build());
+            RateLimitDescriptor descriptor = EnvoyCalls.descriptor("path", "/own/envoy", "client", client, "id", id);
+            RateLimitResponse response =
+                    RateLimitServiceGrpc.newBlockingStub(channel).shouldRateLimit(EnvoyCalls.request(descriptor));
             return new Answer(
                     response.getOverallCode() == RateLimitResponse.Code.OK,
                     response.getResponseHeadersToAddList().stream()

@@ -3,6 +3,8 @@ package dev.weir.testing;
 import static dev.weir.testing.Await.await;
 import static dev.weir.testing.Await.awaitValue;
 
+import dev.weir.dev.EmbeddedBroker;
+import dev.weir.dev.EmbeddedBroker.BrokerOptions;
 import java.time.Duration;
 import java.util.List;
 import java.util.Map;
@@ -33,12 +35,13 @@ import org.apache.kafka.common.requests.AbstractRequest;
 import org.apache.kafka.common.requests.AbstractResponse;
 import org.apache.kafka.common.requests.ProduceRequest;
 import org.apache.kafka.common.requests.ProduceResponse;
+import org.apache.kafka.common.security.auth.SecurityProtocol;
 import org.apache.kafka.common.serialization.ByteArraySerializer;
 
 /**
  * Leaves a transaction open in a partition although its coordinator has ended it, as a lost marker does. The broker must
- * have {@code transaction.partition.verification.enable=false}, so that it accepts the record; the topic is deleted and
- * created again, so that it does not have the marker.
+ * be {@linkplain #startBroker started} so that it accepts the record; the topic is deleted and created again, so that it
+ * does not have the marker.
  */
 public final class HangingTransaction {
 
@@ -53,6 +56,16 @@ public final class HangingTransaction {
     private static final String OTHER = "of-other-transactions";
 
     private HangingTransaction() {}
+
+    /** Starts a broker that accepts records of transactions that have ended. */
+    public static EmbeddedBroker startBroker() {
+        return EmbeddedBroker.start(
+                0,
+                new BrokerOptions(
+                        SecurityProtocol.PLAINTEXT,
+                        Map.of("transaction.partition.verification.enable", "false"),
+                        List.of()));
+    }
 
     /** How the coordinator ended the transaction. */
     public enum End {
@@ -69,7 +82,7 @@ public final class HangingTransaction {
     }
 
     /** Sends a request to a broker and returns the response. */
-    public interface RequestSender {
+    public interface BrokerCall {
         AbstractResponse send(Node broker, AbstractRequest.Builder<?> request);
     }
 
@@ -80,7 +93,7 @@ public final class HangingTransaction {
      * @param partition a partition of an existing topic, which is deleted and created again with its settings
      */
     public static void create(
-            String bootstrapServers, RequestSender sender, TopicPartition partition, String transactionalId, End end)
+            String bootstrapServers, BrokerCall call, TopicPartition partition, String transactionalId, End end)
             throws ExecutionException, InterruptedException {
         try (Admin admin = Admin.create(Map.of("bootstrap.servers", bootstrapServers));
                 KafkaProducer<byte[], byte[]> producer = new KafkaProducer<>(
@@ -105,9 +118,9 @@ public final class HangingTransaction {
                 recreate(admin, partition.topic());
             }
             long producerId = state.producerId() + (end == End.NOT_REPORTED ? UNUSED_IDS : 0);
-            write(admin, sender, partition, transactionalId, producerId, (short) state.producerEpoch());
+            write(admin, call, partition, transactionalId, producerId, (short) state.producerEpoch());
             if (end == End.COMMITTED_AND_CONTINUED) {
-                write(admin, sender, partition, transactionalId, producerId, (short) (state.producerEpoch() + 1));
+                write(admin, call, partition, transactionalId, producerId, (short) (state.producerEpoch() + 1));
             }
             producer.beginTransaction();
             producer.send(new ProducerRecord<>(OTHER, 0, key(), null)).get();
@@ -194,7 +207,7 @@ public final class HangingTransaction {
 
     private static void write(
             Admin admin,
-            RequestSender sender,
+            BrokerCall call,
             TopicPartition partition,
             String transactionalId,
             long producerId,
@@ -222,7 +235,7 @@ public final class HangingTransaction {
                                             .setRecords(records))))
                             .iterator()));
             ProduceResponse response = (ProduceResponse)
-                    sender.send(leader, new ProduceRequest.Builder(PRODUCE_VERSION, PRODUCE_VERSION, data));
+                    call.send(leader, new ProduceRequest.Builder(PRODUCE_VERSION, PRODUCE_VERSION, data));
             Errors error = Errors.forCode(response.data()
                     .responses()
                     .iterator()

@@ -21,10 +21,8 @@ import dev.weir.topics.TopicSetup;
 import java.nio.file.Path;
 import java.time.Duration;
 import java.time.ZonedDateTime;
-import java.util.ArrayDeque;
 import java.util.ArrayList;
 import java.util.Collection;
-import java.util.Deque;
 import java.util.HashMap;
 import java.util.List;
 import java.util.Map;
@@ -38,10 +36,10 @@ import java.util.concurrent.ScheduledExecutorService;
 import java.util.concurrent.TimeUnit;
 import java.util.stream.IntStream;
 import org.apache.kafka.clients.admin.Admin;
-import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.BeforeEach;
 import org.junit.jupiter.api.Tag;
 import org.junit.jupiter.api.Test;
+import org.junit.jupiter.api.extension.RegisterExtension;
 import org.junit.jupiter.api.io.CleanupMode;
 import org.junit.jupiter.api.io.TempDir;
 
@@ -100,7 +98,9 @@ class GatewayFailureTest {
     @TempDir(cleanup = CleanupMode.ON_SUCCESS)
     Path directory;
 
-    private final Deque<AutoCloseable> open = new ArrayDeque<>();
+    @RegisterExtension
+    final OpenResources open = new OpenResources();
+
     private final List<GatewayProcess> gateways = new ArrayList<>();
     private final Map<GatewayProcess, Queue<Decided>> perSecond = new HashMap<>();
     private boolean hasWrongClocks;
@@ -109,7 +109,7 @@ class GatewayFailureTest {
 
     @BeforeEach
     void start() throws Exception {
-        EmbeddedBroker broker = opened(EmbeddedBroker.start());
+        EmbeddedBroker broker = open.add(EmbeddedBroker.start());
         config = WeirConfig.builder()
                 .threads(1)
                 .leases(new WeirConfig.Leases(TERM, Duration.ofMillis(300)))
@@ -120,14 +120,14 @@ class GatewayFailureTest {
             TopicSetup.createMissing(admin, config, TopicSetup.RequestTime.LOG_APPEND);
         }
         new PolicyTopic(config).apply(PolicyFile.read("policies.yaml", POLICIES), PolicyTopic.Options.DEFAULTS, 0);
-        Enforcer enforcer = opened(Enforcer.start(config));
+        Enforcer enforcer = open.add(Enforcer.start(config));
         hasWrongClocks = ProcessClock.Library.isPossible();
         Optional<ProcessClock.Library> library =
                 hasWrongClocks ? Optional.of(ProcessClock.Library.compile(directory)) : Optional.empty();
         for (int i = 0; i < AHEAD.size(); i++) {
             String name = "gateway-" + i;
             Duration ahead = AHEAD.get(i);
-            GatewayProcess gateway = opened(new GatewayProcess(
+            GatewayProcess gateway = open.add(new GatewayProcess(
                     name,
                     directory,
                     broker.bootstrapServers(),
@@ -139,14 +139,9 @@ class GatewayFailureTest {
         }
         enforcer.awaitRunning(PATIENCE);
         ScheduledExecutorService load = Executors.newSingleThreadScheduledExecutor();
-        open.push(load::shutdownNow);
+        open.add(load::shutdownNow);
         var unused = load.scheduleAtFixedRate(this::ask, 0, INTERVAL_MS, TimeUnit.MILLISECONDS);
         gateways.forEach(GatewayProcess::awaitDecisions);
-    }
-
-    private <T extends AutoCloseable> T opened(T one) {
-        open.push(one);
-        return one;
     }
 
     private void ask() {
@@ -156,13 +151,6 @@ class GatewayFailureTest {
             if (ticks % TICKS_PER_REQUEST == 0) {
                 var unused = gateway.decide("/second", TIMEOUT).thenAccept(perSecond.get(gateway)::add);
             }
-        }
-    }
-
-    @AfterEach
-    void stop() throws Exception {
-        while (!open.isEmpty()) {
-            open.pop().close();
         }
     }
 

@@ -19,17 +19,15 @@ import dev.weir.testing.Effort;
 import dev.weir.topics.TopicSetup;
 import java.nio.file.Path;
 import java.time.Duration;
-import java.util.ArrayDeque;
 import java.util.ArrayList;
 import java.util.Comparator;
-import java.util.Deque;
 import java.util.List;
 import java.util.Map;
 import java.util.Optional;
 import org.apache.kafka.clients.admin.Admin;
-import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.Tag;
 import org.junit.jupiter.api.Test;
+import org.junit.jupiter.api.extension.RegisterExtension;
 import org.junit.jupiter.api.io.CleanupMode;
 import org.junit.jupiter.api.io.TempDir;
 
@@ -71,21 +69,11 @@ class GatewayLoadTest {
     @TempDir(cleanup = CleanupMode.ON_SUCCESS)
     Path directory;
 
-    private final Deque<AutoCloseable> open = new ArrayDeque<>();
+    @RegisterExtension
+    final OpenResources open = new OpenResources();
+
     private final List<GatewayProcess> gateways = new ArrayList<>();
     private final List<GatewayCallers> callers = new ArrayList<>();
-
-    private <T extends AutoCloseable> T opened(T one) {
-        open.push(one);
-        return one;
-    }
-
-    @AfterEach
-    void stop() throws Exception {
-        while (!open.isEmpty()) {
-            open.pop().close();
-        }
-    }
 
     @Test
     void gateways_never_exceed_shared_limits_under_full_load_when_one_is_killed_and_one_is_paused() throws Exception {
@@ -135,7 +123,7 @@ class GatewayLoadTest {
     }
 
     private WeirConfig start() throws Exception {
-        EmbeddedBroker broker = opened(EmbeddedBroker.start());
+        EmbeddedBroker broker = open.add(EmbeddedBroker.start());
         WeirConfig config = WeirConfig.builder()
                 .threads(1)
                 .leases(new WeirConfig.Leases(TERM, Duration.ofMillis(300)))
@@ -146,16 +134,16 @@ class GatewayLoadTest {
             TopicSetup.createMissing(admin, config, TopicSetup.RequestTime.LOG_APPEND);
         }
         new PolicyTopic(config).apply(PolicyFile.read("policies.yaml", POLICIES), PolicyTopic.Options.DEFAULTS, 0);
-        Enforcer enforcer = opened(Enforcer.start(config));
+        Enforcer enforcer = open.add(Enforcer.start(config));
         for (int i = 0; i < GATEWAYS; i++) {
-            GatewayProcess gateway = opened(
+            GatewayProcess gateway = open.add(
                     new GatewayProcess("gateway-" + i, directory, broker.bootstrapServers(), TERM, Optional.empty()));
             gateways.add(gateway);
             gateway.start();
         }
         enforcer.awaitRunning(PATIENCE);
         for (GatewayProcess gateway : gateways) {
-            callers.add(opened(new GatewayCallers(gateway.port(), CALLERS, "/hour", "/second")));
+            callers.add(open.add(new GatewayCallers(gateway.port(), CALLERS, "/hour", "/second")));
         }
         return config;
     }

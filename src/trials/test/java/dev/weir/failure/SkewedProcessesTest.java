@@ -25,9 +25,7 @@ import java.nio.charset.StandardCharsets;
 import java.nio.file.Path;
 import java.time.Duration;
 import java.time.Instant;
-import java.util.ArrayDeque;
 import java.util.ArrayList;
-import java.util.Deque;
 import java.util.List;
 import java.util.Map;
 import java.util.Queue;
@@ -43,10 +41,10 @@ import java.util.stream.IntStream;
 import org.apache.kafka.clients.admin.Admin;
 import org.apache.kafka.clients.producer.internals.BuiltInPartitioner;
 import org.apache.kafka.common.TopicPartition;
-import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.BeforeEach;
 import org.junit.jupiter.api.Tag;
 import org.junit.jupiter.api.Test;
+import org.junit.jupiter.api.extension.RegisterExtension;
 import org.junit.jupiter.api.io.CleanupMode;
 import org.junit.jupiter.api.io.TempDir;
 
@@ -92,7 +90,10 @@ class SkewedProcessesTest {
             .toList();
     private final List<Decision> overTopic = new ArrayList<>();
     private final Queue<Long> locally = new ConcurrentLinkedQueue<>();
-    private final Deque<AutoCloseable> open = new ArrayDeque<>();
+
+    @RegisterExtension
+    final OpenResources open = new OpenResources();
+
     private WeirConfig config;
     private Admin admin;
     private TopicReader<Decision> decisions;
@@ -104,30 +105,30 @@ class SkewedProcessesTest {
     @BeforeEach
     void start() throws Exception {
         assumeTrue(ProcessClock.Library.isPossible(), ProcessClock.NEEDS);
-        EmbeddedBroker broker = opened(EmbeddedBroker.start());
+        EmbeddedBroker broker = open.add(EmbeddedBroker.start());
         Map<String, String> kafka = Map.of("bootstrap.servers", broker.bootstrapServers());
         config = WeirConfig.builder()
                 .threads(1)
                 .topics(PREFIX, PARTITIONS)
                 .kafka(kafka)
                 .build();
-        admin = opened(Admin.create(KafkaSettings.admin(config)));
+        admin = open.add(Admin.create(KafkaSettings.admin(config)));
         TopicSetup.createMissing(admin, config, TopicSetup.RequestTime.LOG_APPEND);
         new PolicyTopic(config).apply(PolicyFile.read("policies.yaml", POLICIES), PolicyTopic.Options.DEFAULTS, 0);
-        decisions = opened(TopicReader.decisions(config, TopicReader.From.BEGINNING, true));
+        decisions = open.add(TopicReader.decisions(config, TopicReader.From.BEGINNING, true));
 
         ProcessClock.Library library = ProcessClock.Library.compile(directory);
         instanceClock = library.clock(SKEWED_INSTANCE, () -> BEHIND);
         clientClock = library.clock(SKEWED_CLIENT, () -> AHEAD);
-        instance = opened(new InstanceProcess(SKEWED_INSTANCE, directory, PARTITIONS, kafka));
+        instance = open.add(new InstanceProcess(SKEWED_INSTANCE, directory, PARTITIONS, kafka));
         instance.runBy(instanceClock);
-        InstanceProcess other = opened(new InstanceProcess("other", directory, PARTITIONS, kafka));
-        client = opened(new LeasedLoad.InProcess(
+        InstanceProcess other = open.add(new InstanceProcess("other", directory, PARTITIONS, kafka));
+        client = open.add(new LeasedLoad.InProcess(
                 directory, clientClock, broker.bootstrapServers(), PREFIX, SKEWED_CLIENT, INTERVAL_MS));
         instance.start();
         other.start();
         client.start();
-        opened(new LeasedLoad(
+        open.add(new LeasedLoad(
                 broker.bootstrapServers(),
                 PREFIX,
                 LOCAL_CLIENT,
@@ -135,27 +136,15 @@ class SkewedProcessesTest {
                 decision -> locally.add(decision.decidedAtMs())));
         instance.awaitReady();
         other.awaitReady();
-        RequestSender sender = opened(new RequestSender(config));
+        RequestSender sender = open.add(new RequestSender(config));
         ScheduledExecutorService load = Executors.newSingleThreadScheduledExecutor();
-        open.push(load::shutdownNow);
+        open.add(load::shutdownNow);
         var unused = load.scheduleAtFixedRate(
                 () -> ofPartitions.forEach(
                         one -> sender.send(RequestBuilder.of(one).build())),
                 0,
                 INTERVAL_MS,
                 TimeUnit.MILLISECONDS);
-    }
-
-    private <T extends AutoCloseable> T opened(T one) {
-        open.push(one);
-        return one;
-    }
-
-    @AfterEach
-    void stop() throws Exception {
-        while (!open.isEmpty()) {
-            open.pop().close();
-        }
     }
 
     @Test

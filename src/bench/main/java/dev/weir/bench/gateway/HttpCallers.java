@@ -1,6 +1,6 @@
 package dev.weir.bench.gateway;
 
-import dev.weir.bench.measure.HttpConnection;
+import dev.weir.testing.HttpConnection;
 import java.io.IOException;
 import java.nio.charset.StandardCharsets;
 import java.util.stream.IntStream;
@@ -39,7 +39,7 @@ final class HttpCallers implements GatewayCaller.Factory {
         return new GatewayCaller() {
             @Override
             public void call(int client) throws IOException {
-                connection.exchange(requests[client]);
+                connection.exchange(requests[client]).requireOk();
             }
 
             @Override

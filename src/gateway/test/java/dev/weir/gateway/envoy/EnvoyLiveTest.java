@@ -23,7 +23,6 @@ import dev.weir.runtime.Enforcer;
 import dev.weir.server.decide.RequestDecider;
 import dev.weir.topics.TopicSetup;
 import io.grpc.ManagedChannel;
-import io.grpc.netty.shaded.io.grpc.netty.NettyChannelBuilder;
 import java.io.IOException;
 import java.net.InetAddress;
 import java.nio.file.Files;
@@ -155,9 +154,7 @@ class EnvoyLiveTest {
 
     private static RateLimitResponse ask(EnvoyServer server, String domain, RateLimitDescriptor... descriptors)
             throws InterruptedException {
-        ManagedChannel channel = NettyChannelBuilder.forAddress("127.0.0.1", server.port())
-                .usePlaintext()
-                .build();
+        ManagedChannel channel = EnvoyCalls.channel(server.port());
         try {
             return RateLimitServiceGrpc.newBlockingStub(channel)
                     .shouldRateLimit(RateLimitRequest.newBuilder()

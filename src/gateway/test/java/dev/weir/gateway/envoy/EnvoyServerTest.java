@@ -1,5 +1,7 @@
 package dev.weir.gateway.envoy;
 
+import static dev.weir.gateway.envoy.EnvoyCalls.descriptor;
+import static dev.weir.gateway.envoy.EnvoyCalls.request;
 import static dev.weir.testing.Await.await;
 import static java.util.concurrent.CompletableFuture.completedFuture;
 import static java.util.concurrent.CompletableFuture.failedFuture;
@@ -99,28 +101,13 @@ class EnvoyServerTest {
     }
 
     private ManagedChannel connect() {
-        ManagedChannel connected = NettyChannelBuilder.forAddress("127.0.0.1", server.port())
-                .usePlaintext()
-                .build();
+        ManagedChannel connected = EnvoyCalls.channel(server.port());
         opened.add(0, connected::shutdownNow);
         return connected;
     }
 
     private static EnvoyConfig config(String section) throws Exception {
         return SectionText.read(section);
-    }
-
-    private static RateLimitDescriptor descriptor(String key, String value) {
-        return RateLimitDescriptor.newBuilder()
-                .addEntries(RateLimitDescriptor.Entry.newBuilder().setKey(key).setValue(value))
-                .build();
-    }
-
-    private static RateLimitRequest request(RateLimitDescriptor... descriptors) {
-        return RateLimitRequest.newBuilder()
-                .setDomain("edge")
-                .addAllDescriptors(List.of(descriptors))
-                .build();
     }
 
     private static Status failure(Runnable call) {

@@ -3,14 +3,11 @@ package dev.weir.gateway.envoy;
 import static java.util.concurrent.CompletableFuture.completedFuture;
 import static org.assertj.core.api.Assertions.assertThat;
 
-import dev.weir.gateway.envoy.proto.RateLimitDescriptor;
-import dev.weir.gateway.envoy.proto.RateLimitRequest;
 import dev.weir.gateway.envoy.proto.RateLimitResponse.Code;
 import dev.weir.gateway.envoy.proto.RateLimitServiceGrpc;
 import dev.weir.testing.SampleDecisions;
 import io.grpc.ManagedChannel;
 import io.grpc.StatusRuntimeException;
-import io.grpc.netty.shaded.io.grpc.netty.NettyChannelBuilder;
 import java.io.IOException;
 import java.net.InetAddress;
 import java.util.ArrayList;
@@ -83,10 +80,10 @@ class GoodCallerUnderAttackTest {
     /** Returns the times of the calls, which must succeed. */
     private static long[] callOverOneAndOverNewConnections(int port) {
         long[] micros = new long[CALLS];
-        ManagedChannel kept = channel(port);
+        ManagedChannel kept = EnvoyCalls.channel(port);
         try {
             for (int i = 0; i < CALLS; i++) {
-                ManagedChannel channel = i % 10 == 0 ? channel(port) : kept;
+                ManagedChannel channel = i % 10 == 0 ? EnvoyCalls.channel(port) : kept;
                 long startNanos = System.nanoTime();
                 assertThat(call(channel)).isEqualTo(Code.OK);
                 micros[i] = TimeUnit.NANOSECONDS.toMicros(System.nanoTime() - startNanos);
@@ -100,20 +97,10 @@ class GoodCallerUnderAttackTest {
         return micros;
     }
 
-    private static ManagedChannel channel(int port) {
-        return NettyChannelBuilder.forAddress("127.0.0.1", port).usePlaintext().build();
-    }
-
     private static Code call(ManagedChannel channel) throws StatusRuntimeException {
         return RateLimitServiceGrpc.newBlockingStub(channel)
                 .withDeadlineAfter(PATIENCE_SECONDS, TimeUnit.SECONDS)
-                .shouldRateLimit(RateLimitRequest.newBuilder()
-                        .setDomain("edge")
-                        .addDescriptors(RateLimitDescriptor.newBuilder()
-                                .addEntries(RateLimitDescriptor.Entry.newBuilder()
-                                        .setKey("a")
-                                        .setValue("1")))
-                        .build())
+                .shouldRateLimit(EnvoyCalls.request(EnvoyCalls.descriptor("a", "1")))
                 .getOverallCode();
     }
 

@@ -4,14 +4,11 @@ import static dev.weir.testing.Await.await;
 import static java.util.concurrent.CompletableFuture.completedFuture;
 import static org.assertj.core.api.Assertions.assertThat;
 
-import dev.weir.gateway.envoy.proto.RateLimitDescriptor;
-import dev.weir.gateway.envoy.proto.RateLimitRequest;
 import dev.weir.gateway.envoy.proto.RateLimitResponse.Code;
 import dev.weir.gateway.envoy.proto.RateLimitServiceGrpc;
 import dev.weir.testing.SampleDecisions;
 import dev.weir.testing.TestCertificate;
 import io.grpc.ManagedChannel;
-import io.grpc.netty.shaded.io.grpc.netty.NettyChannelBuilder;
 import java.net.InetAddress;
 import java.nio.file.Path;
 import java.time.Duration;
@@ -72,19 +69,11 @@ class HostileConnectionsTest {
 
     /** Calls over a new connection. */
     private Code goodCall() {
-        ManagedChannel channel = NettyChannelBuilder.forAddress("127.0.0.1", server.port())
-                .usePlaintext()
-                .build();
+        ManagedChannel channel = EnvoyCalls.channel(server.port());
         try {
             return RateLimitServiceGrpc.newBlockingStub(channel)
                     .withDeadlineAfter(PATIENCE.toSeconds(), TimeUnit.SECONDS)
-                    .shouldRateLimit(RateLimitRequest.newBuilder()
-                            .setDomain("edge")
-                            .addDescriptors(RateLimitDescriptor.newBuilder()
-                                    .addEntries(RateLimitDescriptor.Entry.newBuilder()
-                                            .setKey("a")
-                                            .setValue("1")))
-                            .build())
+                    .shouldRateLimit(EnvoyCalls.request(EnvoyCalls.descriptor("a", "1")))
                     .getOverallCode();
         } finally {
             channel.shutdownNow();

@@ -5,13 +5,12 @@ import dev.weir.event.Request;
 import dev.weir.kafka.KafkaSettings;
 import dev.weir.kafka.Topics;
 import dev.weir.kafka.UnreachableException;
+import dev.weir.runtime.TopicProducer;
 import dev.weir.wire.RequestCodec;
 import java.nio.charset.StandardCharsets;
 import java.util.Properties;
 import java.util.Random;
-import java.util.concurrent.atomic.AtomicReference;
 import java.util.zip.CRC32;
-import org.apache.kafka.clients.producer.KafkaProducer;
 import org.apache.kafka.clients.producer.ProducerConfig;
 import org.apache.kafka.clients.producer.ProducerRecord;
 import org.apache.kafka.clients.producer.internals.BuiltInPartitioner;
@@ -26,9 +25,8 @@ public final class Producers implements AutoCloseable {
     private static final int PERCENT = 100;
     private static final int PATIENCE_MS = 240_000;
 
-    private final KafkaProducer<byte[], byte[]> producer;
+    private final TopicProducer<byte[]> producer;
     private final RequestCodec avro = new RequestCodec();
-    private final AtomicReference<Exception> failure = new AtomicReference<>();
     private final Random random;
     private final String topic;
     private final int partitions;
@@ -41,9 +39,9 @@ public final class Producers implements AutoCloseable {
         settings.put(ProducerConfig.LINGER_MS_CONFIG, 2);
         settings.put(ProducerConfig.DELIVERY_TIMEOUT_MS_CONFIG, PATIENCE_MS);
         settings.put(ProducerConfig.MAX_BLOCK_MS_CONFIG, PATIENCE_MS);
-        producer = new KafkaProducer<>(settings, new ByteArraySerializer(), new ByteArraySerializer());
         random = new Random(seed);
         topic = Topics.of(config).requests();
+        producer = new TopicProducer<>(settings, new ByteArraySerializer(), topic);
         partitions = config.topics().partitions();
         this.misplacedPercent = misplacedPercent;
     }
@@ -70,14 +68,7 @@ public final class Producers implements AutoCloseable {
     }
 
     private void write(int partition, byte[] key, Request request) {
-        var unused = producer.send( // the callback reports failures
-                new ProducerRecord<>(topic, partition, request.timestampMs(), key, avro.encode(request)),
-                (metadata, exception) -> {
-                    if (exception != null) {
-                        failure.compareAndSet(null, exception);
-                    }
-                });
-        throwFailure();
+        producer.send(new ProducerRecord<>(topic, partition, request.timestampMs(), key, avro.encode(request)));
     }
 
     private int crc32(byte[] key) {
@@ -93,19 +84,10 @@ public final class Producers implements AutoCloseable {
      */
     void flush() {
         producer.flush();
-        throwFailure();
     }
 
     @Override
     public void close() {
         producer.close();
-    }
-
-    private void throwFailure() {
-        if (failure.get() != null) {
-            throw new UnreachableException(
-                    "cannot write to the topic " + topic + ": " + UnreachableException.causeMessage(failure.get()),
-                    failure.get());
-        }
     }
 }

@@ -2,17 +2,13 @@ package dev.weir.failure.load;
 
 import com.fasterxml.jackson.databind.JsonNode;
 import dev.weir.limit.AdmittedUse;
+import dev.weir.testing.HttpConnection;
+import dev.weir.testing.HttpConnection.HttpReply;
 import dev.weir.wire.json.Json;
-import java.io.BufferedInputStream;
-import java.io.EOFException;
 import java.io.IOException;
-import java.io.InputStream;
-import java.net.InetAddress;
-import java.net.Socket;
 import java.nio.charset.StandardCharsets;
 import java.util.ArrayList;
 import java.util.List;
-import java.util.Locale;
 import java.util.Queue;
 import java.util.concurrent.ConcurrentLinkedQueue;
 import java.util.concurrent.TimeUnit;
@@ -25,8 +21,7 @@ import java.util.concurrent.locks.LockSupport;
  */
 public final class GatewayCallers implements AutoCloseable {
 
-    private static final String LENGTH = "content-length:";
-    private static final String FALLBACK = "x-weir-fallback:";
+    private static final String FALLBACK = "x-weir-fallback";
     private static final long RETRY_NANOS = TimeUnit.MILLISECONDS.toNanos(10);
 
     private final int port;
@@ -49,10 +44,11 @@ public final class GatewayCallers implements AutoCloseable {
      */
     public GatewayCallers(int port, int count, String authorizedPath, String decidedPath) {
         this.port = port;
-        byte[] authorize = bytes("GET /v1/authorize" + authorizedPath + " HTTP/1.1\r\nHost: localhost\r\n\r\n");
-        String body = "{\"client\": \"caller\", \"attributes\": {\"path\": \"%s\"}}".formatted(decidedPath);
-        byte[] decide = bytes("POST /v1/decide?fallback=deny&timeout=10s HTTP/1.1\r\nHost: localhost\r\n"
-                + "Content-Type: application/json\r\nContent-Length: " + body.length() + "\r\n\r\n" + body);
+        byte[] authorize = ("GET /v1/authorize" + authorizedPath + " HTTP/1.1\r\nHost: localhost\r\n\r\n")
+                .getBytes(StandardCharsets.UTF_8);
+        byte[] decide = HttpConnection.post(
+                "/v1/decide?fallback=deny&timeout=10s",
+                "{\"client\": \"caller\", \"attributes\": {\"path\": \"%s\"}}".formatted(decidedPath));
         for (int i = 0; i < count; i++) {
             start(authorize, (isOk, unused) -> authorized.addAndGet(isOk ? 1 : 0));
             start(decide, (isOk, text) -> {
@@ -64,10 +60,6 @@ public final class GatewayCallers implements AutoCloseable {
         }
     }
 
-    private static byte[] bytes(String text) {
-        return text.getBytes(StandardCharsets.UTF_8);
-    }
-
     private void start(byte[] request, Counter counter) {
         Thread thread = new Thread(() -> run(request, counter), "caller");
         thread.setDaemon(true);
@@ -77,11 +69,9 @@ public final class GatewayCallers implements AutoCloseable {
 
     private void run(byte[] request, Counter counter) {
         while (!isClosed) {
-            try (Socket socket = new Socket(InetAddress.getLoopbackAddress(), port)) {
-                socket.setTcpNoDelay(true);
-                InputStream in = new BufferedInputStream(socket.getInputStream());
+            try (HttpConnection connection = new HttpConnection(port)) {
                 while (!isClosed) {
-                    call(socket, in, request, counter);
+                    call(connection, request, counter);
                 }
             } catch (IOException e) { // the gateway was killed, or is not started yet
                 LockSupport.parkNanos(RETRY_NANOS);
@@ -89,42 +79,18 @@ public final class GatewayCallers implements AutoCloseable {
         }
     }
 
-    private void call(Socket socket, InputStream in, byte[] request, Counter counter) throws IOException {
+    private void call(HttpConnection connection, byte[] request, Counter counter) throws IOException {
         boolean isAnswered = false;
         try {
-            socket.getOutputStream().write(request);
-            String status = line(in);
-            int length = 0;
-            boolean isByWeir = true;
-            for (String field = line(in); !field.isEmpty(); field = line(in)) {
-                String lower = field.toLowerCase(Locale.ROOT);
-                length = lower.startsWith(LENGTH)
-                        ? Integer.parseInt(lower.substring(LENGTH.length()).strip())
-                        : length;
-                isByWeir &= !lower.startsWith(FALLBACK);
-            }
-            String body = new String(in.readNBytes(length), StandardCharsets.UTF_8);
+            HttpReply reply = connection.exchange(request);
             isAnswered = true;
             answered.incrementAndGet();
-            if (isByWeir) {
-                counter.count(status.contains(" 200 "), body);
+            if (!reply.has(FALLBACK)) {
+                counter.count(reply.isOk(), reply.body());
             }
         } finally {
             unanswered.addAndGet(isAnswered ? 0 : 1);
         }
-    }
-
-    private static String line(InputStream in) throws IOException {
-        StringBuilder line = new StringBuilder();
-        for (int c = in.read(); c != '\n'; c = in.read()) {
-            if (c < 0) {
-                throw new EOFException("the connection was closed");
-            }
-            if (c != '\r') {
-                line.append((char) c);
-            }
-        }
-        return line.toString();
     }
 
     /** Returns how many requests have an answer. */
