@@ -24,8 +24,7 @@ public sealed interface Limit<S>
                 ContinuousBucket,
                 IntervalBucket,
                 Gcra,
-                Unlimited,
-                Blocked {
+                UncountedLimit {
 
     /**
      * The bound of costs and levels, in tokens or units: larger values saturate. It is far above any limit and far

@@ -128,7 +128,7 @@ record LimitCase<S>(Limit<S> limit, long perMs, long ceiling) {
         return terms;
     }
 
-    static List<LimitCase<Unlimited.NoState>> uncounted() {
+    static List<LimitCase<UncountedLimit.NoState>> uncounted() {
         return List.of(
                 new LimitCase<>(new Unlimited(), 1_000, MAX_LEVEL), new LimitCase<>(new Blocked(), 1_000, MAX_LEVEL));
     }

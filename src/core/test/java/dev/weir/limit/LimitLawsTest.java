@@ -163,9 +163,9 @@ class LimitLawsTest {
     }
 
     @Nested
-    class OfUncounted extends LimitLaws<Unlimited.NoState> {
+    class OfUncounted extends LimitLaws<UncountedLimit.NoState> {
         @Override
-        List<LimitCase<Unlimited.NoState>> terms() {
+        List<LimitCase<UncountedLimit.NoState>> terms() {
             return LimitCase.uncounted();
         }
     }
