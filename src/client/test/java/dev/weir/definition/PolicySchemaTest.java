@@ -28,13 +28,13 @@ class PolicySchemaTest {
     private static final ObjectMapper JSON = new ObjectMapper();
 
     @ParameterizedTest
-    @MethodSource("dev.weir.definition.PolicyFileTest#goodDocuments")
+    @MethodSource("dev.weir.definition.PolicyDocumentsTest#goodDocuments")
     void the_schema_accepts_valid_files(String document) throws IOException {
         assertThat(schema().validate(tree(document))).isEmpty();
     }
 
     @ParameterizedTest
-    @MethodSource("dev.weir.definition.PolicyFileTest#badDocuments")
+    @MethodSource("dev.weir.definition.PolicyDocumentsTest#badDocuments")
     void the_schema_rejects_invalid_files(String document) throws IOException {
         assertThat(faults(document)).isNotEmpty();
         assertThat(schema().validate(tree(document))).isNotEmpty();

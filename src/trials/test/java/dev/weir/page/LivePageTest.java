@@ -5,22 +5,13 @@ import static org.assertj.core.api.Assertions.assertThat;
 import static org.junit.jupiter.api.Assumptions.assumeTrue;
 
 import dev.weir.api.Caller;
-import dev.weir.api.LivePage;
 import dev.weir.api.Reply;
 import dev.weir.api.WeirService;
-import io.javalin.Javalin;
-import io.javalin.compression.CompressionStrategy;
-import io.javalin.http.Context;
 import java.io.IOException;
-import java.io.InputStream;
-import java.io.OutputStream;
-import java.nio.charset.StandardCharsets;
 import java.nio.file.Path;
 import java.time.Duration;
 import java.util.Collections;
 import java.util.List;
-import java.util.concurrent.CountDownLatch;
-import java.util.concurrent.TimeUnit;
 import java.util.regex.Pattern;
 import org.junit.jupiter.api.AfterAll;
 import org.junit.jupiter.api.AfterEach;
@@ -46,30 +37,6 @@ class LivePageTest {
 
     private static final String SHOWN = MARKUP.replace("\u202e", "\\u202e");
 
-    private static final int MAX_CONTROLS = 120;
-
-    /** Whether the focus has left the page or is at the beginning again. */
-    private static final String IS_AT_END = """
-            const e = document.activeElement;
-            return reached.length > 0 && (e === document.body || reached.slice(0, -1).includes(e))""";
-
-    /** Records the focused element. Returns what is wrong with it. */
-    private static final String REACHED = """
-            const e = document.activeElement;
-            const before = reached.at(-1);
-            reached.push(e);
-            if (e === document.body || before === undefined || e === reached[0]) {
-              return [];
-            }
-            const box = e.getBoundingClientRect();
-            const hit = document.elementFromPoint(box.left + Math.min(20, box.width / 2), box.top + box.height / 2);
-            const is = {
-              'out of order': !(before.compareDocumentPosition(e) & Node.DOCUMENT_POSITION_FOLLOWING),
-              'not marked': [e, e.parentElement].every(one => getComputedStyle(one).outlineStyle === 'none'),
-              covered: hit === null || !(e.contains(hit) || hit.contains(e)),
-            };
-            return Object.keys(is).filter(key => is[key]).map(key => key + ': ' + e.outerHTML)""";
-
     /** The browser logs each response without success. The page handles these statuses. */
     private static final String ANSWERS_THAT_MAY_BE = ".*/v1/.*status of (401|404|412|422|503).*";
 
@@ -78,11 +45,13 @@ class LivePageTest {
 
     private static LiveRun run;
     private static Browser browser;
+    private static PageProbe probe;
 
     @BeforeAll
     static void start() throws Exception {
         assumeTrue(Browser.isThere() || System.getenv("CI") != null, Browser.WHAT_IT_NEEDS);
         browser = Browser.open();
+        probe = new PageProbe(browser);
         run = new LiveRun(directory, MARKUP);
         run.sendInvalid("{\"client\": <b>");
         run.sendInvalid("no request");
@@ -577,16 +546,8 @@ class LivePageTest {
         open(view);
         browser.find("#pulse", "live");
         browser.await("content", () -> browser.count("main table, main .tiers, main .versions li") > 0);
-        browser.run("document.getElementById('pause').click(); window.reached = []"); // nothing is redrawn
-        List<?> trouble = List.of();
-        for (int i = 0; i < MAX_CONTROLS && trouble.isEmpty() && !(Boolean) browser.run(IS_AT_END); i++) {
-            browser.press(Keys.TAB);
-            trouble = (List<?>) browser.run(REACHED);
-        }
-        assertThat(trouble).isEmpty();
-        assertThat((List<?>) browser.run("""
-                        return [...document.querySelectorAll('a[href], button, input, textarea, summary, [tabindex="0"]')]
-                            .filter(e => e.checkVisibility() && !e.disabled && !reached.includes(e)).map(e => e.outerHTML)""")).isEmpty();
+        browser.run("document.getElementById('pause').click()"); // nothing is redrawn
+        assertThat(probe.keyboardFaults()).isEmpty();
     }
 
     @Test
@@ -651,11 +612,11 @@ class LivePageTest {
             open(view);
             browser.await(
                     "content", () -> browser.count("main table, main .tiers, main .cells, main .versions li") > 0);
-            assertThat(textWithLittleContrast()).as(view).isEmpty();
-            assertThat(barriers()).as(view).isEmpty();
+            assertThat(probe.textWithLittleContrast()).as(view).isEmpty();
+            assertThat(probe.barriers()).as(view).isEmpty();
             browser.prefer("dark");
             browser.await("dark", () -> !background().equals(light));
-            assertThat(textWithLittleContrast()).as("dark " + view).isEmpty();
+            assertThat(probe.textWithLittleContrast()).as("dark " + view).isEmpty();
             browser.prefer("light");
             browser.await("light", () -> background().equals(light));
         }
@@ -710,11 +671,11 @@ class LivePageTest {
                     .containsPattern("Waiting\\s+4,711")
                     .containsPattern("p99\\s+> 1m\\s+p50 ≤ 5ms")
                     .containsPattern("Lag\\s+–\\s+unknown for some partitions");
-            assertThat(lastDrawn("Decision latency")).isEqualTo(List.of(5L, 60_001L));
-            assertThat(legend("Decision latency")).isEqualTo("p50 ≤ 5ms p99 > 1m");
-            assertThat(axis("Decision latency")).startsWith("1ms, 10ms, 100ms, 1s, 10s");
-            assertThat(lastDrawn("Lag")).isEqualTo(Collections.singletonList(null));
-            assertThat(axis("Lag")).isEqualTo("0, 1");
+            assertThat(probe.lastDrawn("Decision latency")).isEqualTo(List.of(5L, 60_001L));
+            assertThat(probe.legend("Decision latency")).isEqualTo("p50 ≤ 5ms p99 > 1m");
+            assertThat(probe.axis("Decision latency")).startsWith("1ms, 10ms, 100ms, 1s, 10s");
+            assertThat(probe.lastDrawn("Lag")).isEqualTo(Collections.singletonList(null));
+            assertThat(probe.axis("Lag")).isEqualTo("0, 1");
 
             browser.find("main .card .note", "in the last five minutes, since ");
             browser.find("main .card .note", "; estimates");
@@ -726,12 +687,12 @@ class LivePageTest {
             browser.find("main tbody th a", "1440 minutes");
             browser.find(".ranges", "The history of b:1 is missing.");
             browser.await("minutes as means per second", () -> List.of(2L, 0L, 0L, 0L)
-                    .equals(lastDrawn("Decisions per second, the last 24 hours")));
+                    .equals(probe.lastDrawn("Decisions per second, the last 24 hours")));
             browser.click(".chart summary", "As a table");
             browser.find(".chart tbody tr", "2/s");
             browser.click(".ranges button", "5m");
             browser.await("seconds again", () -> List.of(9L, 0L, 0L, 0L)
-                    .equals(lastDrawn("Decisions per second, the last five minutes")));
+                    .equals(probe.lastDrawn("Decisions per second, the last five minutes")));
 
             browser.go(reported.url() + "#/instances");
             browser.find(".instance .note", "version 1.2.3 · up 3h 7m");
@@ -754,65 +715,6 @@ class LivePageTest {
             browser.find("main table", "free-articles");
             browser.go("about:blank");
         }
-    }
-
-    /** Returns the elements whose text has too little contrast with its background. */
-    private static List<?> textWithLittleContrast() {
-        return (List<?>) browser.run("""
-                const parse = text => text.match(/[\\d.]+/g).map(Number);
-                const light = ([r, g, b]) => [r, g, b].map(c => c / 255)
-                    .map(c => (c <= 0.04045 ? c / 12.92 : ((c + 0.055) / 1.055) ** 2.4))
-                    .reduce((sum, c, i) => sum + c * [0.2126, 0.7152, 0.0722][i], 0);
-                const ground = element => {
-                  for (let e = element; e; e = e.parentElement) {
-                    const colour = parse(getComputedStyle(e).backgroundColor);
-                    if (colour.length === 3 || colour[3] === 1) {
-                      return colour;
-                    }
-                  }
-                  return [255, 255, 255];
-                };
-                return [...document.querySelectorAll('body *')]
-                    .filter(e => e.checkVisibility() && [...e.childNodes].some(n => n.nodeType === 3 && n.data.trim() !== ''))
-                    .map(e => [e, light(parse(getComputedStyle(e).color)), light(ground(e))])
-                    .map(([e, a, b]) => [e, (Math.max(a, b) + 0.05) / (Math.min(a, b) + 0.05)])
-                    .filter(([, contrast]) => contrast < 4.5)
-                    .map(([e, contrast]) => e.className + ' ' + e.textContent + ' ' + contrast)""");
-    }
-
-    /** Returns what axe finds. */
-    private static List<?> barriers() throws IOException {
-        try (InputStream axe =
-                LivePageTest.class.getResourceAsStream("/META-INF/resources/webjars/axe-core/4.6.3/axe.min.js")) {
-            browser.run(new String(axe.readAllBytes(), StandardCharsets.UTF_8));
-        }
-        List<?> barriers = (List<?>) browser.run("""
-                return axe.run().then(({violations}) => violations.map(({id, help, nodes}) =>
-                    `${id}: ${help}: ${nodes.map(({html}) => html).join(' ')}`))""");
-        assertThat(browser.complaints()).allMatch(complaint -> complaint.contains("willReadFrequently")); // of axe
-        return barriers;
-    }
-
-    /** Returns the last value of each line of a chart. */
-    private static Object lastDrawn(String title) {
-        return browser.run("""
-                const canvas = [...document.querySelectorAll('canvas')]
-                    .find(canvas => canvas.getAttribute('aria-label').startsWith(arguments[0]));
-                return Chart.getChart(canvas).data.datasets.map(({data}) => data.at(-1).y)""", title);
-    }
-
-    private static String legend(String title) {
-        return (String) browser.run("""
-                return [...document.querySelectorAll('.chart')].find(chart => chart.innerText.startsWith(arguments[0]))
-                    .querySelector('.legend').innerText.replaceAll(/\\s+/g, ' ').trim()""", title);
-    }
-
-    /** Returns the labels of the vertical axis of a chart. */
-    private static String axis(String title) {
-        return (String) browser.run("""
-                const canvas = [...document.querySelectorAll('canvas')]
-                    .find(canvas => canvas.getAttribute('aria-label').startsWith(arguments[0]));
-                return Chart.getChart(canvas).scales.y.ticks.map(({label}) => label).filter(label => label).join(', ')""", title);
     }
 
     /** Returns the tiers of the queue that has some. */
@@ -841,82 +743,5 @@ class LivePageTest {
 
     private static String background() {
         return (String) browser.run("return getComputedStyle(document.body).backgroundColor");
-    }
-
-    /** A service that sends the page figures which a real run does not produce on demand. */
-    private static final class FixedFigures implements AutoCloseable {
-
-        private static final int TICKS = 11;
-        private static final long AT = 1_732_240_000_000L;
-
-        private static final String TICK = """
-                {"at":%d,"instances":1,"decisions":{"ALLOWED":9},"deadLetters":0,"latencyMs":{"p50":5,"p99":null},"lag":null,\
-                "queues":[{"id":"sms","waiting":7,"oldestWaitMs":1000,"in":1,"out":1,"tiers":[]}]}""";
-
-        private static final String NOW = """
-                {"at":%d,"clients":[],"recentClients":[],"policies":[],"queuesInAll":25,"waitingInAll":4711,"unreachable":[],\
-                "queues":[{"id":"sms","deleted":false,"limit":1,"perMs":1000,"burst":1,"capacity":10,"maxWaitMs":null,\
-                "keys":null,"drainMs":0,"longest":[],"waitsMs":{"p50":10,"p99":null},"tiers":[]}],\
-                "instances":[{"address":"a:1","self":true,"health":"RUNNING","process":{"version":"1.2.3","startedAt":1732228800000},\
-                "decisionsPerSecond":9,"partitions":[]},\
-                {"address":"b:1","self":false,"health":"RUNNING","process":null,"decisionsPerSecond":9,"partitions":[]}]}""";
-
-        private final CountDownLatch closed = new CountDownLatch(1);
-        private final Javalin javalin;
-
-        FixedFigures() {
-            javalin = Javalin.create(settings -> {
-                        settings.startup.showJavalinBanner = false;
-                        settings.http.compressionStrategy = CompressionStrategy.NONE; // compression would delay events
-                        settings.routes.get("/live", LivePage::page);
-                        settings.routes.get("/live/{file}", LivePage::file);
-                        settings.routes.get("/v1/live", this::tell);
-                        settings.routes.get("/v1/live/history", FixedFigures::answer);
-                        settings.routes.get("/v1/live/limited", FixedFigures::answerLimited);
-                    })
-                    .start("127.0.0.1", 0);
-        }
-
-        String url() {
-            return "http://127.0.0.1:" + javalin.port() + "/live";
-        }
-
-        private static void answer(Context request) {
-            String minute = TICK.formatted(AT - AT % 60_000 - Integer.parseInt(request.queryParam("hours")) * 60_000L)
-                    .replace("\"ALLOWED\":9", "\"ALLOWED\":120");
-            request.contentType("application/json").result("{\"minutes\":[" + minute + "],\"missing\":[\"b:1\"]}");
-        }
-
-        private static void answerLimited(Context request) {
-            request.contentType("application/json")
-                    .result("""
-                            {"from":%d,"to":%d,"exact":false,"requests":9,"policies":[],"missing":["b:1"],"clients":[
-                            {"client":"%s minutes","policy":"(none)","reason":"TOO_LARGE","requests":9}]}
-                            """.formatted(AT - AT % 60_000, AT, request.queryParam("minutes")));
-        }
-
-        private void tell(Context request) throws IOException, InterruptedException {
-            request.contentType("text/event-stream");
-            OutputStream out = request.res().getOutputStream();
-            write(out, "history", "[]");
-            write(out, "now", NOW.formatted(AT));
-            for (int i = 0; i < TICKS; i++) {
-                write(out, "tick", TICK.formatted(AT + i * 1000L));
-            }
-            do {
-                write(out, "now", NOW.formatted(AT + (TICKS - 1) * 1000L + 17_000));
-            } while (!closed.await(1, TimeUnit.SECONDS));
-        }
-
-        private static void write(OutputStream out, String event, String data) throws IOException {
-            out.write(("event: " + event + "\ndata: " + data + "\n\n").getBytes(StandardCharsets.UTF_8));
-            out.flush();
-        }
-
-        @Override
-        public void close() {
-            closed.countDown();
-            javalin.stop();
-        }
     }
 }

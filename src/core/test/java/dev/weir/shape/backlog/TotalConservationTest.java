@@ -1,10 +1,10 @@
 package dev.weir.shape.backlog;
 
 import static dev.weir.shape.QueueHarness.MS;
+import static dev.weir.shape.backlog.PartitionsHarness.T0;
 import static org.assertj.core.api.Assertions.assertThat;
 
 import dev.weir.event.Release;
-import dev.weir.shape.backlog.QueueTotalTest.World;
 import dev.weir.shape.rules.QueueRules;
 import dev.weir.shape.rules.QueueTotal;
 import dev.weir.testing.Effort;
@@ -26,12 +26,11 @@ import org.junit.jupiter.params.provider.ValueSource;
  */
 class TotalConservationTest {
 
-    private static final long T0 = 1_700_000_000_000L;
     private static final long REPORT_INTERVAL_NANOS = 100 * MS;
 
     /** What one case sends, and by which rules. */
     private static final class Load {
-        final World world;
+        final PartitionsHarness harness;
         final QueueRules rules;
         final Map<String, List<long[]>> sent = new TreeMap<>(); // by key: arrival in ns, and cost
         long requests;
@@ -44,13 +43,13 @@ class TotalConservationTest {
                     .key(List.of("k"))
                     .total(total)
                     .build();
-            world = new World(seed, partitions, partitions == 1 ? 1 : 20, rules);
+            harness = new PartitionsHarness(seed, partitions, partitions == 1 ? 1 : 20, rules);
         }
 
         void offer(String key, long cost) {
-            sent.computeIfAbsent(key, name -> new ArrayList<>()).add(new long[] {world.nowMs * MS, cost});
+            sent.computeIfAbsent(key, name -> new ArrayList<>()).add(new long[] {harness.nowMs * MS, cost});
             requests++;
-            world.offer(key, null, cost);
+            harness.offer(key, null, cost);
         }
     }
 
@@ -59,7 +58,7 @@ class TotalConservationTest {
 
         static Pauses of(Load load) {
             QueueTotal total = load.rules.total();
-            List<Release> inOrder = new ArrayList<>(load.world.releases);
+            List<Release> inOrder = new ArrayList<>(load.harness.releases);
             inOrder.sort(Comparator.comparingLong(Release::releaseAtNanos));
             Map<String, Integer> left = new HashMap<>();
             Map<String, Double> arrivals = new HashMap<>(); // of GCRA
@@ -119,10 +118,10 @@ class TotalConservationTest {
         for (int i = 0; i < each * keys; i++) {
             load.offer("k" + i % keys, 1);
         }
-        load.world.run(each * perMs / limit + 2 * totalPerMs);
-        assertThat(load.world.releases).hasSize(each * keys);
+        load.harness.run(each * perMs / limit + 2 * totalPerMs);
+        assertThat(load.harness.releases).hasSize(each * keys);
         Map<String, List<Long>> times = new TreeMap<>();
-        load.world.releases.forEach(
+        load.harness.releases.forEach(
                 release -> times.computeIfAbsent(release.key().get("k"), key -> new ArrayList<>())
                         .add(release.releaseAtNanos()));
         long atPace = (each - 1) * perMs * MS / limit;
@@ -137,8 +136,8 @@ class TotalConservationTest {
         for (int i = 0; i < 5; i++) {
             load.offer("l" + i, i == 3 ? 1 : 20);
         }
-        load.world.run(12_000);
-        assertThat(load.world.releases).hasSize(5);
+        load.harness.run(12_000);
+        assertThat(load.harness.releases).hasSize(5);
         assertThat(Pauses.of(load).longestNanos).isLessThanOrEqualTo(REPORT_INTERVAL_NANOS);
     }
 
@@ -150,7 +149,7 @@ class TotalConservationTest {
             Load load = randomLoad(seed, partitions);
             Pauses pauses = Pauses.of(load);
             String context = "seed " + seed + ": " + load.rules + ": " + pauses;
-            assertThat(load.world.releases).as(context).hasSize((int) load.requests);
+            assertThat(load.harness.releases).as(context).hasSize((int) load.requests);
             assertThat(pauses.longestNanos).as(context).isLessThanOrEqualTo(mostNanos);
             assertThat(pauses.sumNanos).as(context).isLessThanOrEqualTo(pauses.busyNanos / 50 + 5 * mostNanos);
         }
@@ -160,12 +159,12 @@ class TotalConservationTest {
     @ValueSource(longs = {-2_000, 2_000})
     void a_slow_total_is_used_although_the_clocks_of_the_brokers_differ(long aheadMs) {
         Load load = new Load(1, 3, 20, 1_000, 1, 1, 1_000);
-        load.world.aheadMs.put(0, aheadMs); // the ledger's partition
+        load.harness.aheadMs.put(0, aheadMs); // the ledger's partition
         for (int i = 0; i < 200; i++) {
             load.offer("k" + i % 9, 1);
         }
-        load.world.run(40_000);
-        assertThat(load.world.releasedBetween(10_000, 35_000)).isBetween(23L, 26L);
+        load.harness.run(40_000);
+        assertThat(load.harness.releasedBetween(10_000, 35_000)).isBetween(23L, 26L);
     }
 
     /** Requests do not overlap: {@link Pauses#of} checks it. */
@@ -176,24 +175,24 @@ class TotalConservationTest {
             int partitions = 1 + random.nextInt(4);
             long largest = List.of(3, 30, 300).get(random.nextInt(3));
             Load load = new Load(seed, partitions, 20, 1_000, 1 + random.nextInt(3), 10 + random.nextInt(200), 1_000);
-            World world = load.world;
-            world.losesMessages = random.nextBoolean();
-            world.repeatsMessages = random.nextBoolean();
-            world.minDelayMs = random.nextInt(2) * 50;
+            PartitionsHarness harness = load.harness;
+            harness.losesMessages = random.nextBoolean();
+            harness.repeatsMessages = random.nextBoolean();
+            harness.minDelayMs = random.nextInt(2) * 50;
             for (int step = 0; step < 400; step++) {
                 String key = "k" + random.nextInt(10);
                 if (random.nextInt(4) == 0) {
-                    world.cancel(key, "r" + Math.max(0, world.requests - 1 - random.nextInt(10)));
+                    harness.cancel(key, "r" + Math.max(0, harness.requests - 1 - random.nextInt(10)));
                 } else {
-                    world.offer(key, null, random.nextInt(4) == 0 ? 1 + random.nextInt((int) largest) : 1);
+                    harness.offer(key, null, random.nextInt(4) == 0 ? 1 + random.nextInt((int) largest) : 1);
                 }
-                if (!world.repeatsMessages && random.nextInt(60) == 0) {
-                    world.restart(random.nextInt(partitions));
+                if (!harness.repeatsMessages && random.nextInt(60) == 0) {
+                    harness.restart(random.nextInt(partitions));
                 }
-                world.run(random.nextInt(150));
+                harness.run(random.nextInt(150));
             }
-            world.run(20_000);
-            assertThat(world.releases).as("seed %d", seed).hasSizeGreaterThan(10);
+            harness.run(20_000);
+            assertThat(harness.releases).as("seed %d", seed).hasSizeGreaterThan(10);
             Pauses.of(load);
         }
     }
@@ -216,13 +215,13 @@ class TotalConservationTest {
             load.offer("k" + random.nextInt(keys), cost);
             sent += cost;
             if (random.nextInt(2) == 0) {
-                load.world.run((long) Math.min(600_000, random.nextDouble() * 3 * cost * tokenMs));
+                load.harness.run((long) Math.min(600_000, random.nextDouble() * 3 * cost * tokenMs));
             }
         }
         long restMs = (long) (sent * Math.max(tokenMs, (double) totalPerMs / limit)) + 10_000;
-        for (long until = load.world.nowMs + restMs;
-                load.world.nowMs < until && load.world.releases.size() < load.requests; ) {
-            load.world.run(Math.min(1_000, until - load.world.nowMs));
+        for (long until = load.harness.nowMs + restMs;
+                load.harness.nowMs < until && load.harness.releases.size() < load.requests; ) {
+            load.harness.run(Math.min(1_000, until - load.harness.nowMs));
         }
         return load;
     }

@@ -6,7 +6,6 @@ import dev.weir.event.Decision;
 import dev.weir.event.Outcome;
 import dev.weir.event.Reason;
 import dev.weir.event.Release;
-import dev.weir.shape.backlog.QueueTotalTest.World;
 import dev.weir.shape.rules.QueueRules;
 import dev.weir.shape.rules.QueueTotal;
 import dev.weir.shape.rules.TierShare;
@@ -64,8 +63,8 @@ class TotalFairnessTest {
         }
     }
 
-    private static List<Release> inOrder(World world) {
-        List<Release> inOrder = new ArrayList<>(world.releases);
+    private static List<Release> inOrder(PartitionsHarness harness) {
+        List<Release> inOrder = new ArrayList<>(harness.releases);
         inOrder.sort(Comparator.comparingLong(Release::releaseAtNanos));
         return inOrder;
     }
@@ -75,7 +74,7 @@ class TotalFairnessTest {
     void keys_of_a_client_and_clients_of_a_tier_share_the_tokens_evenly() {
         for (long seed = 0; seed < Effort.times(6); seed++) {
             Random random = new Random(seed);
-            World world = new World(seed, 1, 1, rules(100, 1_000, 1_000_000, Map.of()));
+            PartitionsHarness harness = new PartitionsHarness(seed, 1, 1, rules(100, 1_000, 1_000_000, Map.of()));
             Map<String, Long> byClient = new TreeMap<>();
             Map<String, Map<String, Long>> byKey = new TreeMap<>();
             for (int client = 0; client < 2 + random.nextInt(3); client++) {
@@ -83,7 +82,7 @@ class TotalFairnessTest {
                     int largest = 1 + random.nextInt(20);
                     for (long sent = 0; sent < 1_500; ) {
                         long cost = 1 + random.nextInt(largest);
-                        world.offer("k" + client + "-" + key, null, "c" + client, cost);
+                        harness.offer("k" + client + "-" + key, null, "c" + client, cost);
                         byClient.merge("c" + client, cost, Math::max);
                         byKey.computeIfAbsent("c" + client, name -> new TreeMap<>())
                                 .merge("k" + client + "-" + key, cost, Math::max);
@@ -91,8 +90,8 @@ class TotalFairnessTest {
                     }
                 }
             }
-            world.run(10_000);
-            List<Release> inOrder = inOrder(world);
+            harness.run(10_000);
+            List<Release> inOrder = inOrder(harness);
             assertThat(inOrder.stream().mapToLong(Release::cost).sum()).isGreaterThanOrEqualTo(950);
             assertFair("seed " + seed, inOrder, Release::client, byClient);
             for (Map<String, Long> keys : byKey.values()) {
@@ -104,28 +103,28 @@ class TotalFairnessTest {
     @ParameterizedTest
     @ValueSource(ints = {1, 4})
     void a_client_with_many_keys_gets_no_more_than_one_with_a_single_key(int partitions) {
-        World world = new World(1, partitions, 60, rules(200, 1_000, 1_000_000, Map.of()));
+        PartitionsHarness harness = new PartitionsHarness(1, partitions, 60, rules(200, 1_000, 1_000_000, Map.of()));
         for (int i = 0; i < 4_000; i++) {
-            world.offer("hog" + i % 20, null, "hog", 1);
-            world.offer("single", null, "single", 1);
+            harness.offer("hog" + i % 20, null, "hog", 1);
+            harness.offer("single", null, "single", 1);
         }
-        world.run(20_000);
+        harness.run(20_000);
         Map<String, Long> byClient = new HashMap<>();
-        world.releases.forEach(release -> byClient.merge(release.client(), release.cost(), Long::sum));
+        harness.releases.forEach(release -> byClient.merge(release.client(), release.cost(), Long::sum));
         assertThat((double) byClient.get("hog") / byClient.get("single")).isBetween(0.85, 1.15);
     }
 
     @Test
     void a_key_with_large_requests_gets_no_more_tokens_on_whichever_partition() {
-        World world = new World(1, 3, 60, rules(200, 1_000, 1_000_000, Map.of()));
+        PartitionsHarness harness = new PartitionsHarness(1, 3, 60, rules(200, 1_000, 1_000_000, Map.of()));
         for (int i = 0; i < 2_000; i++) {
             for (int key = 0; key < 12; key++) {
-                world.offer("k" + key, null, key < 4 ? 10 : 1);
+                harness.offer("k" + key, null, key < 4 ? 10 : 1);
             }
         }
-        world.run(30_000);
+        harness.run(30_000);
         Map<String, Long> byKey = new TreeMap<>();
-        world.releases.forEach(release -> byKey.merge(release.key().get("k"), release.cost(), Long::sum));
+        harness.releases.forEach(release -> byKey.merge(release.key().get("k"), release.cost(), Long::sum));
         assertThat(byKey).hasSize(12).allSatisfy((key, tokens) -> assertThat(tokens)
                 .isBetween(400L, 600L));
     }
@@ -139,19 +138,20 @@ class TotalFairnessTest {
         for (long seed = 0; seed < Effort.times(10); seed++) {
             Random random = new Random(seed);
             int capacity = 5 + random.nextInt(20);
-            World world = new World(seed, 1, 1, rules(1, 2_000_000, capacity, tiers), hotKeys);
+            PartitionsHarness harness =
+                    new PartitionsHarness(seed, 1, 1, rules(1, 2_000_000, capacity, tiers), hotKeys);
             Map<String, String> waiting = new HashMap<>(); // tiers by request
             int seenDecisions = 0;
             int seenReleases = 0;
             int evicted = 0;
             for (int i = 0; i < 200; i++) {
                 String tier = List.of("gold", "silver", "free", "low").get(random.nextInt(i < 60 ? 4 : 3));
-                String id = "r" + world.requests;
+                String id = "r" + harness.requests;
                 long rivals = waiting.values().stream()
                         .filter(other -> priority(tiers, other) >= priority(tiers, tier))
                         .count();
-                world.offer("k" + random.nextInt(8), tier, 1);
-                for (Decision decision : world.decisions.subList(seenDecisions, world.decisions.size())) {
+                harness.offer("k" + random.nextInt(8), tier, 1);
+                for (Decision decision : harness.decisions.subList(seenDecisions, harness.decisions.size())) {
                     if (decision.outcome() == Outcome.QUEUED) {
                         waiting.put(decision.requestId(), tier);
                     } else if (decision.reason() == Reason.EVICTED) {
@@ -161,17 +161,17 @@ class TotalFairnessTest {
                         assertThat(priority(tiers, lost)).as("seed %d", seed).isLessThan(priority(tiers, tier));
                     }
                 }
-                seenDecisions = world.decisions.size();
+                seenDecisions = harness.decisions.size();
                 assertThat(waiting.containsKey(id))
                         .as("seed %d, request %d of %s: %d of its priority or higher wait", seed, i, tier, rivals)
                         .isEqualTo(rivals < capacity);
                 assertThat(waiting.size()).as("seed %d", seed).isLessThanOrEqualTo(capacity);
-                world.run(random.nextInt(2) * 20);
-                world.releases
-                        .subList(seenReleases, world.releases.size())
+                harness.run(random.nextInt(2) * 20);
+                harness.releases
+                        .subList(seenReleases, harness.releases.size())
                         .forEach(release -> waiting.remove(release.requestId()));
-                seenReleases = world.releases.size();
-                seenDecisions = world.decisions.size();
+                seenReleases = harness.releases.size();
+                seenDecisions = harness.decisions.size();
             }
             assertThat(evicted).isPositive();
         }
