@@ -28,23 +28,29 @@ final class Lending {
      * The parameters of a run.
      *
      * @param limits the sets of limits that are in force together, one set after the other, each for the same time
-     * @param perSecond requests a second, by holder
      * @param delayMs the maximum delay of a message
      * @param drift the maximum difference between the rates of holders' monotonic clocks and
      *     the broker's, as a fraction
      * @param maxWaitMs how long a request waits for a lease
      */
-    @SuppressWarnings("ArrayRecordComponent") // never compared
     record Scene(
             List<List<Limit<?>>> limits,
             LeaseTerms terms,
-            double[] perSecond,
+            Arrivals arrivals,
             long delayMs,
             double drift,
             long maxWaitMs,
-            int maxCost,
-            long forMs,
             Mishaps mishaps) {}
+
+    /**
+     * The requests of a run.
+     *
+     * @param perSecond requests a second, by holder
+     * @param maxCost the maximum cost of a request, which is random from 1 on
+     * @param forMs for how long requests arrive
+     */
+    @SuppressWarnings("ArrayRecordComponent") // never compared
+    record Arrivals(double[] perSecond, int maxCost, long forMs) {}
 
     /**
      * The frequencies of disturbances, per thousand requests or messages.
@@ -146,7 +152,7 @@ final class Lending {
             aheadMs = clocks.aheadMs;
             offsetMs = clocks.isTask ? startMs + aheadMs : 0;
             if (clocks.stepMs != 0) {
-                later(startMs + scene.forMs / 2, at -> aheadMs += clocks.stepMs);
+                later(startMs + scene.arrivals.forMs / 2, at -> aheadMs += clocks.stepMs);
             }
             begin();
         }
@@ -245,7 +251,7 @@ final class Lending {
 
         /** Schedules a wake-up, unless there is an earlier one. */
         private void wakeAt(long atMs, long nowMs) {
-            if (atMs <= startMs + scene.forMs + MAX_IDLE_MS && (wakesMs <= nowMs || atMs < wakesMs)) {
+            if (atMs <= startMs + scene.arrivals.forMs + MAX_IDLE_MS && (wakesMs <= nowMs || atMs < wakesMs)) {
                 wakesMs = atMs;
                 later(atMs, unlessStill(this, this::work));
             }
@@ -356,14 +362,14 @@ final class Lending {
         random = new SplittableRandom(seed);
         List<Limit<?>> limits = scene.limits.get(0);
         startMs = limits.stream().anyMatch(CalendarWindow.class::isInstance)
-                ? limits.get(0).windowEndsMs(START_MS) - scene.forMs / 2
+                ? limits.get(0).windowEndsMs(START_MS) - scene.arrivals.forMs / 2
                 : START_MS;
         era = limits.stream()
                 .<LimitAccount<?>>map(limit -> LimitAccount.open(limit, startMs))
                 .toList();
         ledger = Ledger.open(limits, startMs);
         ledger = ledger.withAccounts(era);
-        for (int i = 0; i < scene.perSecond.length; i++) {
+        for (int i = 0; i < scene.arrivals.perSecond.length; i++) {
             holders.add(new Holder(i, clocks.isEmpty() ? anyClocks() : clocks.get(i)));
         }
     }
@@ -375,7 +381,7 @@ final class Lending {
 
     /** Moves the ledger halfway through the run: it reads nothing for {@code ms}. */
     Lending withMove(long ms) {
-        later(startMs + scene.forMs / 2, at -> ledgerBackMs = at + ms);
+        later(startMs + scene.arrivals.forMs / 2, at -> ledgerBackMs = at + ms);
         return this;
     }
 
@@ -456,7 +462,7 @@ final class Lending {
 
     private void arriveAfter(Holder holder, double perSecond, double exactMs, long fromMs) {
         long atMs = fromMs + (long) exactMs;
-        if (atMs >= startMs + scene.forMs) {
+        if (atMs >= startMs + scene.arrivals.forMs) {
             return;
         }
         later(atMs, now -> {
@@ -467,10 +473,10 @@ final class Lending {
                 step(holder);
             }
             if (happens(scene.mishaps.settles)) {
-                long more = random.nextLong(-2L * scene.maxCost, 10L * scene.maxCost);
+                long more = random.nextLong(-2L * scene.arrivals.maxCost, 10L * scene.arrivals.maxCost);
                 unlessStill(holder, at -> holder.settle(at, more)).at(now);
             }
-            long cost = 1 + random.nextLong(scene.maxCost);
+            long cost = 1 + random.nextLong(scene.arrivals.maxCost);
             unlessStill(holder, at -> holder.request(at, cost)).at(now);
             double gapMs = -Math.log(1 - random.nextDouble()) * 1_000 / perSecond + exactMs - (long) exactMs;
             arriveAfter(holder, perSecond, gapMs, now);
@@ -488,11 +494,11 @@ final class Lending {
     Lending run() {
         for (int i = 1; i < scene.limits.size(); i++) {
             List<Limit<?>> limits = scene.limits.get(i);
-            later(startMs + i * scene.forMs / scene.limits.size(), now -> change(now, limits));
+            later(startMs + i * scene.arrivals.forMs / scene.limits.size(), now -> change(now, limits));
         }
         for (int i = 0; i < holders.size(); i++) {
-            if (scene.perSecond[i] > 0) {
-                arrive(holders.get(i), scene.perSecond[i]);
+            if (scene.arrivals.perSecond[i] > 0) {
+                arrive(holders.get(i), scene.arrivals.perSecond[i]);
             }
         }
         return on(0);
@@ -500,7 +506,7 @@ final class Lending {
 
     /** Continues the run until {@code ms} after the end of the requests. */
     Lending on(long ms) {
-        while (!events.isEmpty() && events.peek().atMs <= startMs + scene.forMs + ms) {
+        while (!events.isEmpty() && events.peek().atMs <= startMs + scene.arrivals.forMs + ms) {
             Event next = events.remove();
             nowMs = next.atMs;
             next.what.run();
@@ -543,7 +549,7 @@ final class Lending {
      * unused quota is free again.
      */
     Ledger after(long ms) {
-        ledger = ledger.advancedTo(Math.max(ledger.clockMs(), startMs + scene.forMs) + ms);
+        ledger = ledger.advancedTo(Math.max(ledger.clockMs(), startMs + scene.arrivals.forMs) + ms);
         return ledger;
     }
 }

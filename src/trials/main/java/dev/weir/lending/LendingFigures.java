@@ -2,6 +2,7 @@ package dev.weir.lending;
 
 import dev.weir.lease.LeaseTerms;
 import dev.weir.lease.LentLimits;
+import dev.weir.lending.Lending.Arrivals;
 import dev.weir.lending.Lending.Mishaps;
 import dev.weir.lending.Lending.Scene;
 import dev.weir.limit.Limit;
@@ -65,8 +66,8 @@ public final class LendingFigures {
 
     private static Lending run(Limit<?> limit, double[] perSecond, long forMs) {
         LeaseTerms terms = LeaseTerms.DEFAULTS.forWindow(limit.windowMs(0));
-        return new Lending(
-                        new Scene(List.of(List.of(limit)), terms, perSecond, 40, 0.01, 100, 1, forMs, Mishaps.NONE), 1)
-                .run();
+        Arrivals arrivals = new Arrivals(perSecond, 1, forMs);
+        Scene scene = new Scene(List.of(List.of(limit)), terms, arrivals, 40, 0.01, 100, Mishaps.NONE);
+        return new Lending(scene, 1).run();
     }
 }

@@ -26,50 +26,39 @@ final class AvailableQuota implements HeldLeases {
     private static final long PLENTY = 1_000_000;
 
     private final Request request;
-    private final String tellsOf;
-    private final long atMs;
-    private final long available;
-    private final OptionalLong free;
-    private final long retryAfterMs;
+    private final String named;
+    private final LeaseBook ofNamed;
+    private final OtherPolicies others;
     private final long roundTripMs;
-    private final List<EnforcedLimit> limits; // of the decision
-    private final boolean isNothingKnown; // otherwise a limit of which it is known what remains would be named
-    private final long taken;
 
-    private AvailableQuota(
-            Request request,
-            String tellsOf,
-            long atMs,
-            long available,
-            OptionalLong free,
-            long retryAfterMs,
-            long roundTripMs,
-            List<EnforcedLimit> limits,
-            boolean isNothingKnown,
-            long taken) {
+    /**
+     * @param named the policy whose limit the result names, null if it names none
+     * @param ofNamed the leases of that policy
+     * @param others what is known of other policies
+     */
+    private AvailableQuota(Request request, String named, LeaseBook ofNamed, OtherPolicies others, long roundTripMs) {
         this.request = request;
-        this.tellsOf = tellsOf;
-        this.atMs = atMs;
-        this.available = available;
-        this.free = free;
-        this.retryAfterMs = retryAfterMs;
+        this.named = named;
+        this.ofNamed = ofNamed;
+        this.others = others;
         this.roundTripMs = roundTripMs;
-        this.limits = limits;
-        this.isNothingKnown = isNothingKnown;
-        this.taken = taken;
     }
 
     /** Returns the lease context in which a request was decided. */
-    static LeaseContext context(Request request, DecisionResult answer) {
-        AvailableQuota atHand = answer instanceof Decision decision
-                ? of(request, decision)
-                : new AvailableQuota(
-                        request, exceeded((Admission) answer), 0, 0, OptionalLong.of(0), 1, 0, List.of(), false, 0);
-        return LeaseContext.readOnly(atHand, 0, false, false);
+    static LeaseContext context(Request request, DecisionResult result) {
+        AvailableQuota available =
+                result instanceof Decision decision ? of(request, decision) : of(request, (Admission) result);
+        return LeaseContext.readOnly(available, 0, false, false);
     }
 
-    private static String exceeded(Admission admission) {
-        return admission.exceeded() == null ? null : admission.policy().id();
+    /** Nothing was available of the policy that sent the request to its queue. */
+    private static AvailableQuota of(Request request, Admission admission) {
+        return new AvailableQuota(
+                request,
+                admission.exceeded() == null ? null : admission.policy().id(),
+                LeaseBook.reconstructed(0, OptionalLong.of(0), 0, 1, false),
+                new OtherPolicies(List.of(), 0, false, 0),
+                0);
     }
 
     private static AvailableQuota of(Request request, Decision decision) {
@@ -81,40 +70,44 @@ final class AvailableQuota implements HeldLeases {
         OptionalLong free = isUnknown ? OptionalLong.empty() : OptionalLong.of(0);
         boolean isNotAtHand = decision.reason() == Reason.QUOTA_NOT_AT_HAND;
         long retryAfterMs = decision.retryAfterMs() == null ? 1 : decision.retryAfterMs();
+        long atMs = decision.decidedAtMs();
         return new AvailableQuota(
                 request,
                 decision.limit() == null ? null : decision.policyId(),
-                decision.decidedAtMs(),
-                Math.max(0, left + taken),
-                free,
-                isNotAtHand ? 0 : retryAfterMs,
-                isNotAtHand ? retryAfterMs : 0,
-                decision.limits(),
-                isUnknown && !isDenied,
-                taken);
+                LeaseBook.reconstructed(Math.max(0, left + taken), free, atMs, isNotAtHand ? 0 : retryAfterMs, false),
+                new OtherPolicies(decision.limits(), taken, isUnknown && !isDenied, atMs),
+                isNotAtHand ? retryAfterMs : 0);
+    }
+
+    /**
+     * What a decision shows of the policies that it does not name. If they deny the request as well, they do so for a
+     * shorter time.
+     *
+     * @param limits the limits that the decision lists
+     * @param taken what the request took of each
+     * @param isNothingKnown whether the ledgers had not answered: otherwise a limit of which it is known what remains
+     *     would have been named
+     */
+    private record OtherPolicies(List<EnforcedLimit> limits, long taken, boolean isNothingKnown, long atMs) {
+
+        LeaseBook book(String policyId) {
+            List<EnforcedLimit> ofPolicy = limits.stream()
+                    .filter(limit -> limit.policyId().equals(policyId))
+                    .toList();
+            for (EnforcedLimit limit : ofPolicy) {
+                if (limit.remaining() != null) {
+                    return LeaseBook.reconstructed(limit.remaining() + taken, OptionalLong.of(0), atMs, 1, false);
+                }
+            }
+            boolean isUnknown = isNothingKnown || !ofPolicy.isEmpty();
+            OptionalLong free = isUnknown ? OptionalLong.empty() : OptionalLong.of(0);
+            return LeaseBook.reconstructed(PLENTY, free, atMs, 0, false);
+        }
     }
 
     @Override
     public LeaseBook book(StateKey key) {
-        boolean isTold = key.policyId().equals(tellsOf);
-        return isTold ? LeaseBook.reconstructed(available, free, atMs, retryAfterMs, false) : listed(key);
-    }
-
-    /**
-     * Returns the leases of a policy that the decision does not name, by what it lists of its limits. If they deny the
-     * request as well, they do so for a shorter time.
-     */
-    private LeaseBook listed(StateKey key) {
-        List<EnforcedLimit> ofPolicy = limits.stream()
-                .filter(limit -> limit.policyId().equals(key.policyId()))
-                .toList();
-        for (EnforcedLimit limit : ofPolicy) {
-            if (limit.remaining() != null) {
-                return LeaseBook.reconstructed(limit.remaining() + taken, OptionalLong.of(0), atMs, 1, false);
-            }
-        }
-        boolean isUnknown = isNothingKnown || !ofPolicy.isEmpty();
-        return LeaseBook.reconstructed(PLENTY, isUnknown ? OptionalLong.empty() : OptionalLong.of(0), atMs, 0, false);
+        return key.policyId().equals(named) ? ofNamed : others.book(key.policyId());
     }
 
     @Override
@@ -139,6 +132,6 @@ final class AvailableQuota implements HeldLeases {
 
     @Override
     public String toString() {
-        return request + " at " + atMs;
+        return request + " at " + others.atMs;
     }
 }

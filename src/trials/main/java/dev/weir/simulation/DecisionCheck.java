@@ -50,7 +50,7 @@ final class DecisionCheck {
 
     private final SimulatedCluster cluster;
     private final SchedulePlan plan;
-    private final SchedulePolicies rulebook;
+    private final SchedulePolicies schedulePolicies;
     private final LimitCheck limits;
     private final LeaseCheck leases;
     private final InjectedFlaw flaw;
@@ -67,13 +67,13 @@ final class DecisionCheck {
     DecisionCheck(
             SimulatedCluster cluster,
             SchedulePlan plan,
-            SchedulePolicies rulebook,
+            SchedulePolicies schedulePolicies,
             LimitCheck limits,
             LeaseCheck leases,
             InjectedFlaw flaw) {
         this.cluster = cluster;
         this.plan = plan;
-        this.rulebook = rulebook;
+        this.schedulePolicies = schedulePolicies;
         this.limits = limits;
         this.leases = leases;
         this.flaw = flaw;
@@ -94,10 +94,10 @@ final class DecisionCheck {
 
     /** @param committed the records that were committed since the last check */
     void check(List<Entry> committed) {
-        for (int partition = 0; partition < plan.partitions(); partition++) {
+        for (int partition = 0; partition < plan.size().partitions(); partition++) {
             read(cluster.partition(SimulatedTaskSlot.TOPICS.requests(), partition), this::received);
         }
-        for (int partition = 0; partition < plan.partitions(); partition++) {
+        for (int partition = 0; partition < plan.size().partitions(); partition++) {
             read(cluster.partition(SimulatedTaskSlot.TOPICS.routedRequests(), partition), this::routed);
         }
         for (Entry entry : committed) {
@@ -115,7 +115,7 @@ final class DecisionCheck {
     private boolean mayWait(Object requested) {
         boolean waits = requested instanceof Requested of
                 && (of.request.kind() == RequestKind.CONSUME || of.request.kind() == RequestKind.PEEK);
-        return waits && rulebook.isShared(((Requested) requested).request);
+        return waits && schedulePolicies.isShared(((Requested) requested).request);
     }
 
     /** Returns the number of requests that were not decided when their offset was committed. */
@@ -151,9 +151,7 @@ final class DecisionCheck {
     private void read(SimulatedPartition partition, Consumer<Entry> each) {
         long until = cluster.committedOffset(SimulatedTaskSlot.DECIDING, partition);
         for (long offset = read.getOrDefault(partition, 0L); offset < until; offset++) {
-            if (partition.at(offset).isCommitted()) {
-                each.accept(partition.at(offset));
-            }
+            partition.at(offset).filter(Entry::isCommitted).ifPresent(each);
         }
         read.put(partition, until);
     }
@@ -179,7 +177,8 @@ final class DecisionCheck {
 
     /** Returns the partition that decides a request. */
     private int partition(Request request) {
-        return BuiltInPartitioner.partitionForKey(request.client().getBytes(StandardCharsets.UTF_8), plan.partitions());
+        return BuiltInPartitioner.partitionForKey(
+                request.client().getBytes(StandardCharsets.UTF_8), plan.size().partitions());
     }
 
     private Object requested(Entry entry, Request.Source source) {
@@ -199,7 +198,7 @@ final class DecisionCheck {
     /** Recomputes a decision. The available shared quota is that which the recorded decision shows. */
     private DecisionResult decide(Requested requested, DecisionResult answer, SimulatedTask.Used used) {
         Request request = flaw.seen(requested.request);
-        PolicyTable table = plan.changesFromATime() ? rulebook.table() : used.policies();
+        PolicyTable table = plan.changesFromATime() ? schedulePolicies.table() : used.policies();
         MapStates own = states.computeIfAbsent(partition(request), p -> neverExpiring());
         DecisionResult result = new Decider(own, AvailableQuota.context(request, answer)).decide(request, table);
         leases.answered(requested.request, result, table, used.nowMs(), plan.skewMs() == 0);
@@ -268,7 +267,7 @@ final class DecisionCheck {
                     decision,
                     requested instanceof Requested of ? decide(of, decision, used) : requested);
             decisions.add(decision);
-            limits.decided(decision, rulebook.isShared(((Requested) requested).request));
+            limits.decided(decision, schedulePolicies.isShared(((Requested) requested).request));
         } else if (topic.equals(SimulatedTaskSlot.TOPICS.admissions())) {
             Admission admission = read(() -> ADMISSION.decode(entry.value()));
             Object requested = take(admission.request().source());

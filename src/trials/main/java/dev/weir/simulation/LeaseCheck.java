@@ -51,12 +51,12 @@ final class LeaseCheck {
     private static final long MOST_TERM_MS =
             LeaseTerms.DEFAULTS.withRoundTrip(LeaseTerms.MAX_ROUND_TRIP_MS).termMs() + LeaseTerms.DEFAULTS.graceMs();
 
-    private final SchedulePolicies rulebook;
+    private final SchedulePolicies schedulePolicies;
     private final ScheduleTrace trace;
     private final Map<StateKey, Sum> sums = new HashMap<>();
 
-    LeaseCheck(SchedulePolicies rulebook, ScheduleTrace trace) {
-        this.rulebook = rulebook;
+    LeaseCheck(SchedulePolicies schedulePolicies, ScheduleTrace trace) {
+        this.schedulePolicies = schedulePolicies;
         this.trace = trace;
     }
 
@@ -115,7 +115,7 @@ final class LeaseCheck {
     }
 
     private void check(StateKey key, Sum sum) {
-        for (Policy.Term term : rulebook.mostLenient(key.policyId()).terms()) {
+        for (Policy.Term term : schedulePolicies.mostLenient(key.policyId()).terms()) {
             Limit<?> limit = term.limit();
             Optional<String> excess = AdmittedUse.excess(LimitAccount.open(limit, 0), limit.capacity(), sum.uses);
             if (excess.isPresent()) {
@@ -148,8 +148,8 @@ final class LeaseCheck {
      */
     private void checkCharged(StateKey key, long charged) {
         Sum sum = sum(key);
-        long highest = rulebook.mostLimit(SchedulePolicies.HOUR);
-        long surelyInUse = 2L * rulebook.leastLimit(SchedulePolicies.HOUR) - highest;
+        long highest = schedulePolicies.mostLimit(SchedulePolicies.HOUR);
+        long surelyInUse = 2L * schedulePolicies.leastLimit(SchedulePolicies.HOUR) - highest;
         long least = Math.max(sum.used, Math.min(sum.used + sum.settled, surelyInUse));
         long most = Math.min(sum.lent + sum.settled, 2 * highest);
         if (charged < least || charged > most) {

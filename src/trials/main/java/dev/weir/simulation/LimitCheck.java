@@ -19,12 +19,12 @@ final class LimitCheck {
 
     private record Admitted(long atMs, long cost) {}
 
-    private final SchedulePolicies rulebook;
+    private final SchedulePolicies schedulePolicies;
     private final Map<String, List<Admitted>> byClient = new HashMap<>();
     private final Map<Request.Source, Long> costs = new HashMap<>();
 
-    LimitCheck(SchedulePolicies rulebook) {
-        this.rulebook = rulebook;
+    LimitCheck(SchedulePolicies schedulePolicies) {
+        this.schedulePolicies = schedulePolicies;
     }
 
     /** Records the cost of a request that charges limits. */
@@ -49,14 +49,14 @@ final class LimitCheck {
     private void check(String client, List<Admitted> admitted) {
         String tier = client.substring(0, client.length() - 1);
         switch (tier) {
-            case "log" -> requireWindow(client, admitted, 500, rulebook.mostLimit(tier));
-            case "fixed" -> requireAligned(client, admitted, 400, rulebook.mostLimit(tier));
-            case "bucket" -> requireRate(client, admitted, rulebook.mostLimit(tier), 4);
-            case "gcra" -> requireRate(client, admitted, rulebook.mostLimit(tier), 2);
+            case "log" -> requireWindow(client, admitted, 500, schedulePolicies.mostLimit(tier));
+            case "fixed" -> requireAligned(client, admitted, 400, schedulePolicies.mostLimit(tier));
+            case "bucket" -> requireRate(client, admitted, schedulePolicies.mostLimit(tier), 4);
+            case "gcra" -> requireRate(client, admitted, schedulePolicies.mostLimit(tier), 2);
             default -> {}
         }
         if (List.of("log", "fixed", "bucket", "gcra").contains(tier)) {
-            requireWindow(client, admitted, 2_000, rulebook.mostLimit("all"));
+            requireWindow(client, admitted, 2_000, schedulePolicies.mostLimit("all"));
         }
     }
 

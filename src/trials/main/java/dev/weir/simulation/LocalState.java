@@ -49,10 +49,10 @@ final class LocalState {
         long position = positions.get(store);
         long until = Math.min(changelog.lastStable(), records > changelog.end() ? changelog.end() : position + records);
         for (; position < until; position++) {
-            Entry entry = changelog.at(position);
-            if (entry.isCommitted() || (flaw == InjectedFlaw.ABORTED_STATE_RESTORED && !entry.isMarker())) {
-                apply(stores.get(store), entry);
-            }
+            changelog
+                    .at(position)
+                    .filter(entry -> entry.isCommitted() || flaw == InjectedFlaw.ABORTED_STATE_RESTORED)
+                    .ifPresent(entry -> apply(stores.get(store), entry));
         }
         positions.put(store, position);
     }

@@ -55,7 +55,7 @@ final class QueueCheck {
 
     private final SimulatedCluster cluster;
     private final SchedulePlan plan;
-    private final SchedulePolicies rulebook;
+    private final SchedulePolicies schedulePolicies;
     private final Map<Integer, Long> read = new HashMap<>();
     private final Map<Request.Source, RequestKind> due = new HashMap<>();
     private final Map<Request.Source, Id> waiting = new HashMap<>();
@@ -65,10 +65,10 @@ final class QueueCheck {
     private final List<Decision> decisions = new ArrayList<>();
     private final List<Release> releases = new ArrayList<>();
 
-    QueueCheck(SimulatedCluster cluster, SchedulePlan plan, SchedulePolicies rulebook) {
+    QueueCheck(SimulatedCluster cluster, SchedulePlan plan, SchedulePolicies schedulePolicies) {
         this.cluster = cluster;
         this.plan = plan;
-        this.rulebook = rulebook;
+        this.schedulePolicies = schedulePolicies;
     }
 
     List<Decision> decisions() {
@@ -86,7 +86,7 @@ final class QueueCheck {
 
     /** @param committed the records that were committed since the last check */
     void check(List<Entry> committed) {
-        for (int partition = 0; partition < plan.queuePartitions(); partition++) {
+        for (int partition = 0; partition < plan.size().queuePartitions(); partition++) {
             follow(cluster.partition(SimulatedTaskSlot.TOPICS.admissions(), partition));
         }
         for (Entry entry : committed) {
@@ -104,14 +104,18 @@ final class QueueCheck {
     private void follow(SimulatedPartition partition) {
         long until = cluster.committedOffset(SimulatedTaskSlot.SHAPING, partition);
         for (long offset = read.getOrDefault(partition.number, 0L); offset < until; offset++) {
-            Entry entry = partition.at(offset);
-            if (entry.isCommitted() && entry.key() != null) { // markers have no key
-                Request request = DecisionCheck.read(() -> ADMISSION.decode(entry.value()))
-                        .request();
-                due.put(request.source(), request.kind());
-            }
+            partition
+                    .at(offset)
+                    .filter(entry -> entry.isCommitted() && entry.key() != null) // only admissions have a key
+                    .ifPresent(this::admitted);
         }
         read.put(partition.number, until);
+    }
+
+    private void admitted(Entry entry) {
+        Request request =
+                DecisionCheck.read(() -> ADMISSION.decode(entry.value())).request();
+        due.put(request.source(), request.kind());
     }
 
     private void decided(Decision decision) {
@@ -158,7 +162,7 @@ final class QueueCheck {
                 IN_SEQUENCE,
                 "must have sequence " + outflow.sequence + ", not before " + outflow.lastNanos + ": " + release);
         outflow.lastNanos = release.releaseAtNanos();
-        long limit = rulebook.mostLimit(release.queue());
+        long limit = schedulePolicies.mostLimit(release.queue());
         Violation.unless(
                 outflow.pace.earlyNanos(limit, release.releaseAtNanos(), release.cost()) <= 0,
                 IN_PACE,

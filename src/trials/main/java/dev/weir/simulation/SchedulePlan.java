@@ -12,33 +12,39 @@ import java.util.Random;
  * The parameters of one schedule, drawn from its seed. Each schedule leaves out some kinds of events and has many
  * others, so that they occur in all combinations.
  *
- * @param partitions the partitions of the requests topic
- * @param queuePartitions the partitions of the admissions topic
- * @param requests the number of requests
- * @param repeatsShaped whether clients also repeat requests that may wait in a queue
- * @param createTimes whether requests have the producers' times, which are not in order, or the broker's
- * @param lateMs how late a request may be if it has the producer's time
  * @param changesFromATime whether policy changes take effect at a record time, or when an instance reads them
  * @param skewMs how far the clock of a process jumps at most while it runs; unless it is 0, clocks are also up to
  *     {@value #MOST_SKEW_MS} ms off the true time from the start of a process on
  * @param shares whether there are shared limits
- * @param misplaces whether half of the requests have no key, another key, or a random partition
  * @param weights the relative frequency of each event
  */
 record SchedulePlan(
-        int partitions,
-        int queuePartitions,
-        int instances,
-        int requests,
-        boolean repeatsShaped,
-        boolean createTimes,
-        int lateMs,
+        GroupSize size,
+        RequestTraffic traffic,
         boolean changesFromATime,
         int skewMs,
         boolean shares,
-        boolean misplaces,
         WeirConfig config,
         Map<Event, Integer> weights) {
+
+    /**
+     * The instances, and what they divide among themselves.
+     *
+     * @param partitions the partitions of the requests topic
+     * @param queuePartitions the partitions of the admissions topic
+     */
+    record GroupSize(int partitions, int queuePartitions, int instances) {}
+
+    /**
+     * The requests that the producers send.
+     *
+     * @param requests how many
+     * @param repeatsShaped whether clients also repeat requests that may wait in a queue
+     * @param createTimes whether requests have the producers' times, which are not in order, or the broker's
+     * @param lateMs how late a request may be if it has the producer's time
+     * @param misplaces whether half of the requests have no key, another key, or a random partition
+     */
+    record RequestTraffic(int requests, boolean repeatsShaped, boolean createTimes, int lateMs, boolean misplaces) {}
 
     /** A kind of event. */
     enum Event {
@@ -94,17 +100,12 @@ record SchedulePlan(
         boolean changesFromATime = random.nextBoolean() || flaw == InjectedFlaw.CHANGES_AT_ONCE;
         boolean misplaces = random.nextInt(3) == 0;
         return new SchedulePlan(
-                1 + random.nextInt(3),
-                1 + random.nextInt(2),
-                1 + random.nextInt(3),
-                40 + random.nextInt(120),
-                random.nextBoolean(),
-                createTimes,
-                random.nextInt(200),
+                new GroupSize(1 + random.nextInt(3), 1 + random.nextInt(2), 1 + random.nextInt(3)),
+                new RequestTraffic(
+                        40 + random.nextInt(120), random.nextBoolean(), createTimes, random.nextInt(200), misplaces),
                 changesFromATime,
                 random.nextBoolean() ? 0 : random.nextInt(MOST_JITTER_MS),
                 random.nextBoolean() || flaw == InjectedFlaw.LEASES_LOST,
-                misplaces,
                 config(random, misplaces),
                 weights);
     }

@@ -58,7 +58,7 @@ final class SimulatedCluster {
         }
         boolean isOfShaping = topic.equals(SimulatedTaskSlot.TOPICS.admissions())
                 || topic.equals(SimulatedTaskSlot.TOPICS.leaseRequests());
-        return isOfShaping ? plan.queuePartitions() : plan.partitions();
+        return isOfShaping ? plan.size().queuePartitions() : plan.size().partitions();
     }
 
     /** Returns the partition of a key. Records without a key, such as some dead letters, go to partition 0. */
@@ -140,7 +140,7 @@ final class SimulatedCluster {
         open.remove(transaction);
         Set<SimulatedPartition> touched = new LinkedHashSet<>();
         transaction.entries.forEach(entry -> touched.add(entry.partition()));
-        touched.forEach(partition -> partition.mark(transaction));
+        touched.forEach(SimulatedPartition::mark);
     }
 
     /**

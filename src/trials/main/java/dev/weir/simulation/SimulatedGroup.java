@@ -31,15 +31,15 @@ final class SimulatedGroup {
         this.cluster = cluster;
         this.plan = plan;
         this.flaw = flaw;
-        for (int partition = 0; partition < plan.partitions(); partition++) {
+        for (int partition = 0; partition < plan.size().partitions(); partition++) {
             slots.add(new SimulatedTaskSlot(SimulatedTaskSlot.Role.DECIDE, partition));
         }
-        for (int partition = 0; partition < plan.queuePartitions(); partition++) {
+        for (int partition = 0; partition < plan.size().queuePartitions(); partition++) {
             slots.add(new SimulatedTaskSlot(SimulatedTaskSlot.Role.SHAPE, partition));
             slots.add(new SimulatedTaskSlot(SimulatedTaskSlot.Role.LEND, partition));
         }
         slots.add(new SimulatedTaskSlot(SimulatedTaskSlot.Role.CHECK, 0));
-        for (int number = 0; number < plan.instances(); number++) {
+        for (int number = 0; number < plan.size().instances(); number++) {
             machines.add(new Machine());
             setClock(number);
             start(number);

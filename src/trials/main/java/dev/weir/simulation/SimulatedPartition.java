@@ -3,16 +3,20 @@ package dev.weir.simulation;
 import java.util.ArrayList;
 import java.util.HashSet;
 import java.util.List;
+import java.util.Optional;
 import java.util.Set;
 import org.apache.kafka.common.header.Headers;
 import org.apache.kafka.common.utils.Bytes;
 
-/** A partition of a topic: records, and the markers that end transactions. Both have an offset. */
+/**
+ * A partition of a topic: records, and offsets without a record, which are those of the markers that end transactions
+ * and of records that were compacted.
+ */
 final class SimulatedPartition {
 
     final String topic;
     final int number;
-    private final List<Entry> entries = new ArrayList<>();
+    private final List<Optional<Entry>> entries = new ArrayList<>(); // by offset
     private int stable;
 
     /** @param transaction the transaction of the record, null for none */
@@ -24,11 +28,14 @@ final class SimulatedPartition {
             byte[] value,
             Headers headers,
             long timestampMs,
-            SimulatedTransaction transaction,
-            boolean isMarker) {
+            SimulatedTransaction transaction) {
 
         boolean isCommitted() {
-            return !isMarker && (transaction == null || transaction.isCommitted());
+            return transaction == null || transaction.isCommitted();
+        }
+
+        private boolean isOpen() {
+            return transaction != null && transaction.isOpen();
         }
     }
 
@@ -38,16 +45,14 @@ final class SimulatedPartition {
     }
 
     Entry append(byte[] key, byte[] value, Headers headers, long timestampMs, SimulatedTransaction transaction) {
-        return add(new Entry(this, entries.size(), key, value, headers, timestampMs, transaction, false));
-    }
-
-    void mark(SimulatedTransaction transaction) {
-        add(new Entry(this, entries.size(), null, null, null, 0, transaction, true));
-    }
-
-    private Entry add(Entry entry) {
-        entries.add(entry);
+        Entry entry = new Entry(this, entries.size(), key, value, headers, timestampMs, transaction);
+        entries.add(Optional.of(entry));
         return entry;
+    }
+
+    /** Appends the marker of a transaction that has ended. */
+    void mark() {
+        entries.add(Optional.empty());
     }
 
     long end() {
@@ -56,28 +61,26 @@ final class SimulatedPartition {
 
     /** Returns the last stable offset: the first offset of an open transaction, or the end. Readers stop here. */
     long lastStable() {
-        while (stable < entries.size() && !isOpen(entries.get(stable))) {
+        while (stable < entries.size()
+                && entries.get(stable).filter(Entry::isOpen).isEmpty()) {
             stable++;
         }
         return stable;
     }
 
-    private static boolean isOpen(Entry entry) {
-        return entry.transaction != null && entry.transaction.isOpen();
-    }
-
     /** Returns the first record from an offset on that a {@code read_committed} reader sees, null if there is none. */
     Entry next(long from) {
         for (long offset = from; offset < lastStable(); offset++) {
-            Entry entry = entries.get((int) offset);
-            if (entry.isCommitted()) {
-                return entry;
+            Optional<Entry> entry = at(offset).filter(Entry::isCommitted);
+            if (entry.isPresent()) {
+                return entry.get();
             }
         }
         return null;
     }
 
-    Entry at(long offset) {
+    /** Returns the record at an offset, empty if there is none, or none any more. */
+    Optional<Entry> at(long offset) {
         return entries.get((int) offset);
     }
 
@@ -86,9 +89,9 @@ final class SimulatedPartition {
         Set<Bytes> keys = new HashSet<>();
         int gone = 0;
         for (int offset = (int) Math.min(until, lastStable()) - 1; offset >= 0; offset--) {
-            Entry entry = entries.get(offset);
-            if (entry.isCommitted() && !keys.add(Bytes.wrap(entry.key()))) {
-                entries.set(offset, new Entry(this, offset, null, null, null, 0, null, true));
+            Optional<Entry> entry = at(offset).filter(Entry::isCommitted);
+            if (entry.isPresent() && !keys.add(Bytes.wrap(entry.get().key()))) {
+                entries.set(offset, Optional.empty());
                 gone++;
             }
         }

@@ -50,11 +50,11 @@ final class SimulatedProducers {
 
     SimulatedProducers(Random random, SchedulePlan plan) {
         this.random = random;
-        this.left = plan.requests();
-        this.repeatsShaped = plan.repeatsShaped();
+        this.left = plan.traffic().requests();
+        this.repeatsShaped = plan.traffic().repeatsShaped();
         this.tiers = plan.tiers();
-        this.misplaces = plan.misplaces();
-        this.partitions = plan.partitions();
+        this.misplaces = plan.traffic().misplaces();
+        this.partitions = plan.size().partitions();
     }
 
     boolean isOver() {

@@ -27,9 +27,9 @@ final class Simulation {
     private final InjectedFlaw flaw;
     private final ScheduleTrace trace = new ScheduleTrace();
     private final SimulatedCluster cluster;
-    private final SchedulePolicies rulebook;
-    private final SimulatedProducers traffic;
-    private final SimulatedGroup fleet;
+    private final SchedulePolicies schedulePolicies;
+    private final SimulatedProducers producers;
+    private final SimulatedGroup group;
     private final SimulationChecks checks;
     private final TreeSet<Long> changesFromMs = new TreeSet<>();
     private long nowMs = BEGIN_MS;
@@ -40,13 +40,13 @@ final class Simulation {
         plan = SchedulePlan.draw(random, flaw);
         this.flaw = flaw;
         cluster = new SimulatedCluster(plan, flaw);
-        rulebook = new SchedulePolicies(random, plan);
-        traffic = new SimulatedProducers(random, plan);
+        schedulePolicies = new SchedulePolicies(random, plan);
+        producers = new SimulatedProducers(random, plan);
         cluster.setTime(nowMs, 0);
-        rulebook.first().forEach(this::append);
-        fleet = new SimulatedGroup(random, cluster, plan, flaw);
-        fleet.assign(false);
-        checks = new SimulationChecks(cluster, plan, rulebook, flaw, trace);
+        schedulePolicies.first().forEach(this::append);
+        group = new SimulatedGroup(random, cluster, plan, flaw);
+        group.assign(false);
+        checks = new SimulationChecks(cluster, plan, schedulePolicies, flaw, trace);
     }
 
     ScheduleTrace trace() {
@@ -64,10 +64,10 @@ final class Simulation {
                 killed(e.member);
             }
             checks.afterEvent();
-            left -= traffic.isOver() ? 1 : 0;
+            left -= producers.isOver() ? 1 : 0;
         }
         drain();
-        checks.atEnd(fleet);
+        checks.atEnd(group);
     }
 
     private void happen(Event event) {
@@ -78,14 +78,14 @@ final class Simulation {
                     case PUNCTUATE -> punctuate(anyMember());
                     case COMMIT -> commit(anyMember());
                     case OPEN ->
-                        open(fleet.slots().get(random.nextInt(fleet.slots().size())));
+                        open(group.slots().get(random.nextInt(group.slots().size())));
                     case REBALANCE -> rebalance();
                     case START -> start();
                     case HEAR -> hear();
                     case CHANGE -> change();
                     case BAD_RULE -> badRule();
                     case COMPACT -> compact();
-                    case KILL -> kill(random.nextInt(fleet.size()));
+                    case KILL -> kill(random.nextInt(group.size()));
                     case KILL_AT_A_WRITE -> killAtAWrite(anyMember());
                     case KILL_IN_COMMIT -> killInCommit(anyMember());
                     case STALL_IN_COMMIT -> stallInCommit(anyMember());
@@ -120,22 +120,24 @@ final class Simulation {
         List.copyOf(cluster.open()).stream()
                 .filter(transaction -> transaction.writes(SimulatedTaskSlot.TOPICS.policies()))
                 .forEach(cluster::abort);
-        fleet.instances().forEach(instance -> {
+        group.instances().forEach(instance -> {
             while (instance.readPolicy()) {}
         });
     }
 
     private GroupMember anyMember() {
-        List<GroupMember> members = fleet.members();
+        List<GroupMember> members = group.members();
         return members.isEmpty() ? null : members.get(random.nextInt(members.size()));
     }
 
     private String request() {
-        if (traffic.isOver()) {
+        if (producers.isOver()) {
             return null;
         }
-        Sent sent = traffic.next(nowMs);
-        long timestampMs = plan.createTimes() ? nowMs - random.nextInt(1 + plan.lateMs()) : cluster.appendMs();
+        Sent sent = producers.next(nowMs);
+        long timestampMs = plan.traffic().createTimes()
+                ? nowMs - random.nextInt(1 + plan.traffic().lateMs())
+                : cluster.appendMs();
         String requests = SimulatedTaskSlot.TOPICS.requests();
         SimulatedPartition partition = sent.partition() == null
                 ? cluster.outputPartition(requests, sent.key())
@@ -168,7 +170,7 @@ final class Simulation {
     }
 
     private void killed(GroupMember member) {
-        fleet.kill(member.instance.number);
+        group.kill(member.instance.number);
         String what = member.isFlushing() ? "KILLED_WHILE_FLUSHING" : "KILLED_WHILE_WRITING";
         trace.count(what);
         trace.add(nowMs, what.toLowerCase(Locale.ROOT) + " " + member);
@@ -196,26 +198,26 @@ final class Simulation {
     }
 
     private String open(SimulatedTaskSlot slot) {
-        return fleet.open(slot) ? slot.toString() : null;
+        return group.open(slot) ? slot.toString() : null;
     }
 
     private String rebalance() {
-        fleet.assign(random.nextBoolean());
-        fleet.slots().forEach(slot -> {
+        group.assign(random.nextBoolean());
+        group.slots().forEach(slot -> {
             if (random.nextBoolean()) {
-                fleet.open(slot);
+                group.open(slot);
             }
         });
         return "";
     }
 
     private String start() {
-        int number = random.nextInt(fleet.size());
-        return fleet.start(number) ? "instance " + number : null;
+        int number = random.nextInt(group.size());
+        return group.start(number) ? "instance " + number : null;
     }
 
     private String hear() {
-        List<SimulatedInstance> instances = fleet.instances();
+        List<SimulatedInstance> instances = group.instances();
         if (instances.isEmpty()) {
             return null;
         }
@@ -227,7 +229,7 @@ final class Simulation {
         Long fromMs = plan.changesFromATime() && flaw != InjectedFlaw.CHANGES_AT_ONCE
                 ? (Long) (nowMs + LEAD_MS + random.nextInt(1_000))
                 : null;
-        Rule rule = rulebook.change(fromMs);
+        Rule rule = schedulePolicies.change(fromMs);
         if (rule == null) {
             return null;
         }
@@ -239,7 +241,7 @@ final class Simulation {
     }
 
     private String badRule() {
-        Rule rule = rulebook.bad();
+        Rule rule = schedulePolicies.bad();
         append(rule);
         return rule.key();
     }
@@ -258,7 +260,7 @@ final class Simulation {
     }
 
     private String kill(int number) {
-        return fleet.kill(number) ? "instance " + number : null;
+        return group.kill(number) ? "instance " + number : null;
     }
 
     private String killAtAWrite(GroupMember member) {
@@ -275,7 +277,7 @@ final class Simulation {
             return fenced(member);
         }
         boolean isCommitted = random.nextBoolean() && member.commit();
-        fleet.kill(member.instance.number);
+        group.kill(member.instance.number);
         return member + (isCommitted ? " after the marker" : " before the marker");
     }
 
@@ -290,7 +292,7 @@ final class Simulation {
         if (member == null) {
             return null;
         }
-        fleet.expel(member);
+        group.expel(member);
         return member.toString();
     }
 
@@ -308,13 +310,13 @@ final class Simulation {
     }
 
     private String standBy() {
-        int number = random.nextInt(fleet.size());
-        return fleet.standBy(number) ? "instance " + number : null;
+        int number = random.nextInt(group.size());
+        return group.standBy(number) ? "instance " + number : null;
     }
 
     private String clock() {
-        int number = random.nextInt(fleet.size());
-        fleet.setClock(number);
+        int number = random.nextInt(group.size());
+        group.setClock(number);
         leaderAheadMs = random.nextInt(20);
         return "of instance " + number;
     }
@@ -326,10 +328,10 @@ final class Simulation {
 
     /** Ends all faults, and continues until no work is left. */
     private void drain() {
-        for (int number = 0; number < fleet.size(); number++) {
-            fleet.start(number);
+        for (int number = 0; number < group.size(); number++) {
+            group.start(number);
         }
-        fleet.members().forEach(GroupMember::liveOn);
+        group.members().forEach(GroupMember::liveOn);
         hearAll();
         for (int rounds = 0; !round(); rounds++) {
             Violation.unless(rounds < MOST_EVENTS, Violation.Promise.DRAINS, checks.left());
@@ -342,17 +344,17 @@ final class Simulation {
     /** Runs one round of all members. Returns whether no work is left. */
     private boolean round() {
         pass(20 + random.nextInt(80));
-        for (GroupMember member : fleet.members()) {
+        for (GroupMember member : group.members()) {
             if (member.isExpelled) {
                 member.loseAll();
             }
         }
-        fleet.assign(false);
-        fleet.slots().forEach(fleet::open);
+        group.assign(false);
+        group.slots().forEach(group::open);
         List.copyOf(cluster.open()).forEach(this::abortOrphan);
-        fleet.members().forEach(this::work);
+        group.members().forEach(this::work);
         checks.afterEvent();
-        return checks.isAtRest() && fleet.slots().stream().allMatch(this::isRead);
+        return checks.isAtRest() && group.slots().stream().allMatch(this::isRead);
     }
 
     private boolean isRead(SimulatedTaskSlot slot) {
@@ -362,7 +364,7 @@ final class Simulation {
     }
 
     private void abortOrphan(SimulatedTransaction transaction) {
-        if (fleet.members().stream().noneMatch(member -> member.transaction() == transaction)) {
+        if (group.members().stream().noneMatch(member -> member.transaction() == transaction)) {
             cluster.abort(transaction);
         }
     }

@@ -23,7 +23,7 @@ final class SimulationChecks {
 
     private final SimulatedCluster cluster;
     private final SchedulePlan plan;
-    private final SchedulePolicies rulebook;
+    private final SchedulePolicies schedulePolicies;
     private final ScheduleTrace trace;
     private final DecisionCheck decisions;
     private final LeaseCheck leases;
@@ -33,16 +33,16 @@ final class SimulationChecks {
     SimulationChecks(
             SimulatedCluster cluster,
             SchedulePlan plan,
-            SchedulePolicies rulebook,
+            SchedulePolicies schedulePolicies,
             InjectedFlaw flaw,
             ScheduleTrace trace) {
         this.cluster = cluster;
         this.plan = plan;
-        this.rulebook = rulebook;
+        this.schedulePolicies = schedulePolicies;
         this.trace = trace;
-        leases = new LeaseCheck(rulebook, trace);
-        decisions = new DecisionCheck(cluster, plan, rulebook, new LimitCheck(rulebook), leases, flaw);
-        queues = new QueueCheck(cluster, plan, rulebook);
+        leases = new LeaseCheck(schedulePolicies, trace);
+        decisions = new DecisionCheck(cluster, plan, schedulePolicies, new LimitCheck(schedulePolicies), leases, flaw);
+        queues = new QueueCheck(cluster, plan, schedulePolicies);
         restarts = new RestartCheck(cluster, plan.config(), flaw);
     }
 
@@ -72,16 +72,16 @@ final class SimulationChecks {
         return queues.waiting() + " wait in queues, " + decisions.waiting() + " for shared quota";
     }
 
-    void atEnd(SimulatedGroup fleet) {
-        for (SimulatedInstance instance : fleet.instances()) {
+    void atEnd(SimulatedGroup group) {
+        for (SimulatedInstance instance : group.instances()) {
             while (instance.readPolicy()) {}
             List<PolicyAvro.Applied> applied = instance.policies.applied();
-            if (!applied.equals(rulebook.applied())) {
+            if (!applied.equals(schedulePolicies.applied())) {
                 throw new Violation(
-                        POLICIES_AGREE, instance + " has " + applied + ", should have " + rulebook.applied());
+                        POLICIES_AGREE, instance + " has " + applied + ", should have " + schedulePolicies.applied());
             }
         }
-        for (GroupMember member : fleet.members()) {
+        for (GroupMember member : group.members()) {
             for (SimulatedTask task : member.tasks.values()) {
                 if (task.slot.role() == SimulatedTaskSlot.Role.SHAPE) {
                     requireEmpty(task, Stores.QUEUE_SLOTS);
@@ -106,7 +106,7 @@ final class SimulationChecks {
 
     /** Checks the queues again, by the checks that are also used with real brokers. */
     private void audit() {
-        if (plan.repeatsShaped()) {
+        if (plan.traffic().repeatsShaped()) {
             return;
         }
         Set<Request.Source> repeated = new HashSet<>();
@@ -124,10 +124,10 @@ final class SimulationChecks {
         faults.addAll(audit.contents());
         faults.addAll(audit.sequences());
         faults.addAll(new QueueAudit(requests, reported, inTheirOrder()).order());
-        for (QueueRules rules : rulebook.queues()) {
+        for (QueueRules rules : schedulePolicies.queues()) {
             List<String> tooFast = audit.total(rules);
             Violation.unless(tooFast.isEmpty(), IN_PACE, String.join("\n", tooFast));
-            if (rulebook.isUnchanged(rules.id())) {
+            if (schedulePolicies.isUnchanged(rules.id())) {
                 faults.addAll(audit.pace(rules));
                 faults.addAll(audit.expiries(rules));
                 if (plan.skewMs() == 0) {

@@ -4,6 +4,7 @@ import static org.assertj.core.api.Assertions.assertThat;
 
 import dev.weir.lease.LeaseTerms;
 import dev.weir.lease.LentLimits;
+import dev.weir.lending.Lending.Arrivals;
 import dev.weir.lending.Lending.Clocks;
 import dev.weir.lending.Lending.Mishaps;
 import dev.weir.lending.Lending.Scene;
@@ -83,12 +84,10 @@ class LeaseClocksTest {
         Scene scene = new Scene(
                 List.of(List.of(row.limit)),
                 LeaseTerms.DEFAULTS.forWindow(row.limit.windowMs(0)),
-                new double[] {row.perSecond, row.perSecond},
+                new Arrivals(new double[] {row.perSecond, row.perSecond}, 1, row.forMs),
                 DELAY_MS,
                 0,
                 100,
-                1,
-                row.forMs,
                 Mishaps.NONE);
         Clocks task = new Clocks(true, skewMs, skewMs == 0 ? 0 : event.stepMs, drift);
         Clocks client = new Clocks(false, -skewMs, skewMs == 0 ? 0 : event.stepMs, -drift);

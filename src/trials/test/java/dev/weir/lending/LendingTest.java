@@ -4,6 +4,7 @@ import static org.assertj.core.api.Assertions.assertThat;
 
 import dev.weir.lease.LeaseTerms;
 import dev.weir.lease.LentLimits;
+import dev.weir.lending.Lending.Arrivals;
 import dev.weir.lending.Lending.Mishaps;
 import dev.weir.lending.Lending.Scene;
 import dev.weir.limit.AdmittedUse;
@@ -61,16 +62,11 @@ class LendingTest {
         Arrays.setAll(perSecond, i -> random.nextInt(4) == 0 ? 0 : 1 + random.nextInt(most));
         long termMs = 50 + random.nextLong(3_000);
         LeaseTerms terms = LeaseTerms.of(termMs, random.nextLong(termMs), random.nextLong(termMs));
-        return new Scene(
-                limits,
-                terms,
-                perSecond,
-                random.nextInt(random.nextBoolean() ? 20 : 400),
-                random.nextBoolean() ? 0 : 0.01,
-                random.nextInt(500),
-                1 + random.nextInt(4),
-                4_000,
-                mishaps.apply(random));
+        long delayMs = random.nextInt(random.nextBoolean() ? 20 : 400);
+        double drift = random.nextBoolean() ? 0 : 0.01;
+        long maxWaitMs = random.nextInt(500);
+        Arrivals arrivals = new Arrivals(perSecond, 1 + random.nextInt(4), 4_000);
+        return new Scene(limits, terms, arrivals, delayMs, drift, maxWaitMs, mishaps.apply(random));
     }
 
     private static Mishaps any(SplittableRandom random) {
@@ -133,7 +129,8 @@ class LendingTest {
         Limit<?> limit = new FixedWindow(1_000_000, 4_000_000_000_000L, false);
         LeaseTerms terms = new LeaseTerms(3_000, 100, 0);
         Mishaps settles = new Mishaps(0, 0, 0, 0, 50, 0);
-        Scene scene = new Scene(List.of(List.of(limit)), terms, rates(4, 50), 40, 0.01, 100, 4, 10_000, settles);
+        Arrivals arrivals = new Arrivals(rates(4, 50), 4, 10_000);
+        Scene scene = new Scene(List.of(List.of(limit)), terms, arrivals, 40, 0.01, 100, settles);
         for (int seed = 0; seed < 50; seed++) {
             Lending lending = new Lending(scene, seed).run().on(4 * terms.termMs());
             long used = lending.uses.stream()
@@ -165,19 +162,10 @@ class LendingTest {
     }
 
     private static Lending calm(Limit<?> limit, double[] perSecond, long forMs) {
-        return new Lending(
-                        new Scene(
-                                List.of(List.of(limit)),
-                                LeaseTerms.DEFAULTS.forWindow(limit.windowMs(0)),
-                                perSecond,
-                                40,
-                                0.01,
-                                100,
-                                1,
-                                forMs,
-                                Mishaps.NONE),
-                        forMs)
-                .run();
+        LeaseTerms terms = LeaseTerms.DEFAULTS.forWindow(limit.windowMs(0));
+        Arrivals arrivals = new Arrivals(perSecond, 1, forMs);
+        Scene scene = new Scene(List.of(List.of(limit)), terms, arrivals, 40, 0.01, 100, Mishaps.NONE);
+        return new Lending(scene, forMs).run();
     }
 
     static Stream<Limit<?>> wideLimits() {

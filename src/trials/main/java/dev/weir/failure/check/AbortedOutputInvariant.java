@@ -43,18 +43,18 @@ final class AbortedOutputInvariant {
                 "queue decisions",
                 "releases",
                 "changed releases");
-        for (Entry entry : evidence.abortedDecisions()) {
+        for (Entry entry : evidence.decisions().aborted()) {
             if (!shared.contains(entry.decision().source())) {
                 compare(entry, answers, order, notes);
             }
         }
         Map<Id, Release> released = new HashMap<>();
-        for (Entry entry : evidence.releases()) {
+        for (Entry entry : evidence.releases().committed()) {
             Release release = entry.release();
             released.put(id(release), release);
         }
         Map<Id, Request> sent = sent(evidence);
-        for (Entry entry : evidence.abortedReleases()) {
+        for (Entry entry : evidence.releases().aborted()) {
             Release release = entry.release();
             notes.count("releases");
             compare(release, released.get(id(release)), sent.get(id(release)), notes);
@@ -128,11 +128,11 @@ final class AbortedOutputInvariant {
     /** Returns the requests that were sent to queues. */
     private static Map<Id, Request> sent(Evidence evidence) {
         Map<Id, Request> sent = new HashMap<>();
-        if (evidence.abortedReleases().isEmpty()) {
+        if (evidence.releases().aborted().isEmpty()) {
             return sent;
         }
         Map<Request.Source, Decision> queued = new HashMap<>();
-        for (Entry entry : evidence.decisions()) {
+        for (Entry entry : evidence.decisions().committed()) {
             Decision decision = entry.decision();
             if (decision.queueing() != null && !decision.repeated() && !decision.endsWait()) {
                 queued.put(decision.source(), decision);

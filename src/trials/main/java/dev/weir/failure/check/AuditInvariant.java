@@ -58,10 +58,10 @@ final class AuditInvariant {
                 new ReleaseCodec(),
                 rules.changes());
         int partitions = evidence.config().topics().partitions();
-        for (Entry entry : evidence.decisions()) {
+        for (Entry entry : evidence.decisions().committed()) {
             add(decisions, entry.partition(), entry);
         }
-        for (Entry entry : evidence.releases()) {
+        for (Entry entry : evidence.releases().committed()) {
             add(releases, evidence.taskOf(entry.release().client()), entry);
         }
         for (Dead letter : evidence.deadLetters()) {

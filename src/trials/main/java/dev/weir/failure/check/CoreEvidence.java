@@ -82,10 +82,8 @@ final class CoreEvidence {
         evidence = new Evidence(
                 WeirConfig.DEFAULTS,
                 new ArrayList<>(),
-                new ArrayList<>(),
-                new ArrayList<>(),
-                new ArrayList<>(),
-                new ArrayList<>(),
+                new TopicRecords<>(new ArrayList<>(), new ArrayList<>()),
+                new TopicRecords<>(new ArrayList<>(), new ArrayList<>()),
                 new ArrayList<>(),
                 rules);
     }
@@ -113,16 +111,16 @@ final class CoreEvidence {
         int firstAborted = count / 2;
         int aborted = count / 10;
         for (Decision decision : core.decisions()) {
-            int number = evidence.decisions().size();
+            int number = evidence.decisions().committed().size();
             boolean isAborted = number >= firstAborted && number < firstAborted + aborted;
             if (isAborted) {
-                evidence.abortedDecisions().add(written(decision, number));
+                evidence.decisions().aborted().add(written(decision, number));
             }
-            evidence.decisions().add(written(decision, number < firstAborted ? number : number + aborted));
+            evidence.decisions().committed().add(written(decision, number < firstAborted ? number : number + aborted));
         }
         ReleaseCodec releases = new ReleaseCodec();
-        core.releases().forEach(release -> evidence.releases().add(written(releases.encode(release))));
-        evidence.abortedReleases().addAll(evidence.releases().subList(10, 100));
+        core.releases().forEach(release -> evidence.releases().committed().add(written(releases.encode(release))));
+        evidence.releases().aborted().addAll(evidence.releases().committed().subList(10, 100));
         return evidence;
     }
 

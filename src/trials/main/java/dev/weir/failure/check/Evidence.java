@@ -32,18 +32,14 @@ import org.apache.kafka.common.header.internals.RecordHeaders;
  *
  * @param config the configuration, which contains the rules for requests and the bounds of state
  * @param requests the records of the requests topic; this and all other lists are in offset order within a partition
- * @param decisions the committed decisions
- * @param abortedDecisions the decisions that only a {@code read_uncommitted} reader sees
  * @param deadLetters the committed dead letters of requests
  * @param rules every version of every policy and queue, in the order in which they were applied
  */
 public record Evidence(
         WeirConfig config,
         List<Entry> requests,
-        List<Entry> decisions,
-        List<Entry> abortedDecisions,
-        List<Entry> releases,
-        List<Entry> abortedReleases,
+        TopicRecords<Entry> decisions,
+        TopicRecords<Entry> releases,
         List<Dead> deadLetters,
         List<PolicyAvro.Applied> rules) {
 
@@ -99,16 +95,12 @@ public record Evidence(
      */
     public static Evidence read(WeirConfig config, Duration patience) {
         Topics topics = Topics.of(config);
-        TopicRecords<Entry> decisions = TopicRecords.read(config, topics.decisions(), Entry::of, patience);
-        TopicRecords<Entry> releases = TopicRecords.read(config, topics.releases(), Entry::of, patience);
         return new Evidence(
                 config,
                 TopicRecords.read(config, topics.requests(), Entry::of, patience)
                         .committed(),
-                decisions.committed(),
-                decisions.aborted(),
-                releases.committed(),
-                releases.aborted(),
+                TopicRecords.read(config, topics.decisions(), Entry::of, patience),
+                TopicRecords.read(config, topics.releases(), Entry::of, patience),
                 TopicRecords.read(config, topics.deadLetters(), letter -> dead(letter, topics.requests()), patience)
                         .committed(),
                 TopicRecords.read(config, topics.policyHistory(), Evidence::rules, patience)

@@ -11,7 +11,7 @@ public final class Oracle {
 
     /** Checks every invariant, and returns a result for each. */
     public static List<Breach> check(Evidence evidence) {
-        DecisionsByRequest answers = new DecisionsByRequest(evidence.decisions());
+        DecisionsByRequest answers = new DecisionsByRequest(evidence.decisions().committed());
         PolicyVersionHistory rules = new PolicyVersionHistory(evidence.rules());
         QueueInvariants queues = new QueueInvariants(evidence, answers, rules);
         AuditInvariant audited = new AuditInvariant(evidence, rules);
@@ -30,7 +30,7 @@ public final class Oracle {
 
     /** Returns whether every request is decided and every queued request has ended. */
     public static boolean isSettled(Evidence evidence) {
-        DecisionsByRequest answers = new DecisionsByRequest(evidence.decisions());
+        DecisionsByRequest answers = new DecisionsByRequest(evidence.decisions().committed());
         PolicyVersionHistory rules = new PolicyVersionHistory(evidence.rules());
         QueueInvariants queues = new QueueInvariants(evidence, answers, rules);
         AuditInvariant audited = new AuditInvariant(evidence, rules);

@@ -30,7 +30,7 @@ final class QueueInvariants {
 
     QueueInvariants(Evidence evidence, DecisionsByRequest answers, PolicyVersionHistory rules) {
         this.rules = rules;
-        releases = evidence.releases().stream().map(Entry::release).toList();
+        releases = evidence.releases().committed().stream().map(Entry::release).toList();
         for (Entry entry : evidence.requests()) {
             List<Entry> reported = answers.to(entry.place());
             List<Entry> ends = answers.endsOf(entry.place());

@@ -90,7 +90,7 @@ final class RecordedOrder {
             }
         }
         Map<Integer, NavigableMap<Long, DecisionOrder>> committed = new HashMap<>();
-        for (Entry entry : evidence.decisions()) {
+        for (Entry entry : evidence.decisions().committed()) {
             Decision decision = entry.decision();
             if (decision.queueing() == null) {
                 committed
@@ -98,7 +98,7 @@ final class RecordedOrder {
                         .put(entry.offset(), position(decision));
             }
         }
-        findAttempts(evidence.abortedDecisions(), committed);
+        findAttempts(evidence.decisions().aborted(), committed);
     }
 
     private static void add(OfClient client, Request request, int task, Decision decision) {

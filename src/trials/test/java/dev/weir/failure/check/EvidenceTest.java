@@ -61,14 +61,15 @@ class EvidenceTest {
             assertThat(Oracle.check(evidence)).allMatch(Breach::isOk);
             assertThat(evidence.requests()).hasSizeGreaterThanOrEqualTo(BEFORE + AFTER);
             assertThat(evidence.deadLetters()).isNotEmpty();
-            assertThat(evidence.releases()).isNotEmpty();
+            assertThat(evidence.releases().committed()).isNotEmpty();
             assertThat(denialsByVersion(evidence, "free")).containsOnlyKeys(1L, 2L);
 
             abort(config, evidence);
             Evidence again = Evidence.read(config, PATIENCE);
-            assertThat(again.decisions()).hasSameSizeAs(evidence.decisions());
-            assertThat(again.abortedDecisions()).hasSize(1);
-            assertThat(again.abortedReleases()).hasSize(1);
+            assertThat(again.decisions().committed())
+                    .hasSameSizeAs(evidence.decisions().committed());
+            assertThat(again.decisions().aborted()).hasSize(1);
+            assertThat(again.releases().aborted()).hasSize(1);
             assertThat(Oracle.check(again).stream().filter(finding -> !finding.isOk()))
                     .singleElement()
                     .satisfies(finding -> assertThat(finding.name()).isEqualTo("7 seen-twice-alike"));
@@ -126,7 +127,7 @@ class EvidenceTest {
     }
 
     private static Map<Long, Long> denialsByVersion(Evidence evidence, String policy) {
-        return evidence.decisions().stream()
+        return evidence.decisions().committed().stream()
                 .map(Evidence.Entry::decision)
                 .filter(decision -> decision.outcome() == Outcome.DENIED && policy.equals(decision.policyId()))
                 .collect(Collectors.groupingBy(decision -> decision.policyVersion(), Collectors.counting()));
@@ -144,7 +145,7 @@ class EvidenceTest {
                 new KafkaProducer<>(settings, new ByteArraySerializer(), new ByteArraySerializer())) {
             producer.initTransactions();
             producer.beginTransaction();
-            Decision decision = evidence.decisions().stream()
+            Decision decision = evidence.decisions().committed().stream()
                     .map(Evidence.Entry::decision)
                     .filter(one -> one.queueing() == null && !one.repeated())
                     .findFirst()
@@ -152,7 +153,7 @@ class EvidenceTest {
             byte[] other = new DecisionCodec().encode(decision.asRepeated(decision.source()));
             producer.send(new ProducerRecord<>(topics.decisions(), 0, null, other))
                     .get();
-            byte[] release = evidence.releases().get(0).value();
+            byte[] release = evidence.releases().committed().get(0).value();
             producer.send(new ProducerRecord<>(topics.releases(), 0, null, release))
                     .get();
             producer.abortTransaction();

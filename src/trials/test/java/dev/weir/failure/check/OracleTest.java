@@ -64,12 +64,14 @@ class OracleTest {
         return new Evidence(
                 of.config(),
                 new ArrayList<>(of.requests()),
-                new ArrayList<>(of.decisions()),
-                new ArrayList<>(of.abortedDecisions()),
-                new ArrayList<>(of.releases()),
-                new ArrayList<>(of.abortedReleases()),
+                copy(of.decisions()),
+                copy(of.releases()),
                 new ArrayList<>(of.deadLetters()),
                 new ArrayList<>(of.rules()));
+    }
+
+    private static TopicRecords<Entry> copy(TopicRecords<Entry> of) {
+        return new TopicRecords<>(new ArrayList<>(of.committed()), new ArrayList<>(of.aborted()));
     }
 
     @Test
@@ -77,7 +79,9 @@ class OracleTest {
         List<Breach> findings = Oracle.check(evidence);
         assertThat(findings).hasSize(8).allMatch(Breach::isOk);
         Set<Reason> reasons = new HashSet<>();
-        evidence.decisions().forEach(entry -> reasons.add(entry.decision().reason()));
+        evidence.decisions()
+                .committed()
+                .forEach(entry -> reasons.add(entry.decision().reason()));
         assertThat(reasons)
                 .as("all but NO_QUEUE, which needs instances that disagree, and NO_QUEUE_KEY, as each has a client")
                 .contains(
@@ -141,7 +145,7 @@ class OracleTest {
     void an_admission_above_the_limit_of_the_request_is_found() {
         assertThat(LimitInvariant.check(
                                 evidence,
-                                new DecisionsByRequest(evidence.decisions()),
+                                new DecisionsByRequest(evidence.decisions().committed()),
                                 new PolicyVersionHistory(evidence.rules()))
                         .isOk())
                 .isTrue();
@@ -152,7 +156,9 @@ class OracleTest {
                 && !isPeek(decision));
         change(index, decision -> with(decision, Outcome.ALLOWED, false, decision.remaining()));
         Breach found = LimitInvariant.check(
-                evidence, new DecisionsByRequest(evidence.decisions()), new PolicyVersionHistory(evidence.rules()));
+                evidence,
+                new DecisionsByRequest(evidence.decisions().committed()),
+                new PolicyVersionHistory(evidence.rules()));
         assertThat(found.isOk()).isFalse();
     }
 
@@ -164,10 +170,10 @@ class OracleTest {
                 && decision.context().order() != null
                 && !isPeek(decision));
         change(index, decision -> with(decision, Outcome.ALLOWED, false, decision.remaining()));
-        Decision admitted = evidence.decisions().get(index).decision();
+        Decision admitted = evidence.decisions().committed().get(index).decision();
         assertThat(LimitInvariant.check(
                                 evidence,
-                                new DecisionsByRequest(evidence.decisions()),
+                                new DecisionsByRequest(evidence.decisions().committed()),
                                 new PolicyVersionHistory(evidence.rules()))
                         .faults())
                 .anyMatch(fault -> fault.startsWith(Oracle.at(admitted.source())));
@@ -176,17 +182,18 @@ class OracleTest {
     @Test
     void a_different_aborted_decision_is_found_unless_the_order_of_routed_requests_differs() {
         evidence = copy(misplaced);
-        DecisionsByRequest answers = new DecisionsByRequest(evidence.decisions());
+        DecisionsByRequest answers = new DecisionsByRequest(evidence.decisions().committed());
         RecordedOrder order = new RecordedOrder(evidence, answers, Set.of());
         Entry routed = anyAborted(entry -> entry.decision().context().order() != null
                 && order.isSame(
                         entry, answers.to(entry.decision().source()).get(0).decision())
-                && evidence.abortedDecisions().stream().anyMatch(other -> isLater(other, entry)));
-        int index = evidence.abortedDecisions().indexOf(anyAborted(entry -> isLater(entry, routed)));
-        Entry entry = evidence.abortedDecisions().get(index);
+                && evidence.decisions().aborted().stream().anyMatch(other -> isLater(other, entry)));
+        int index = evidence.decisions().aborted().indexOf(anyAborted(entry -> isLater(entry, routed)));
+        Entry entry = evidence.decisions().aborted().get(index);
         Decision other =
                 with(entry.decision(), Outcome.ALLOWED, false, entry.decision().remaining() + 1);
-        evidence.abortedDecisions()
+        evidence.decisions()
+                .aborted()
                 .set(
                         index,
                         new Entry(
@@ -200,7 +207,7 @@ class OracleTest {
                 .singleElement()
                 .asString()
                 .startsWith(Oracle.at(other.source()));
-        evidence.abortedDecisions().remove(routed);
+        evidence.decisions().aborted().remove(routed);
         assertThat(Oracle.check(evidence)).allMatch(Breach::isOk);
     }
 
@@ -208,12 +215,12 @@ class OracleTest {
     void a_misplaced_request_that_overtakes_another_is_found() {
         evidence = copy(misplaced);
         int first = indexOf(decision -> decision.context().order() != null);
-        Decision one = evidence.decisions().get(first).decision();
+        Decision one = evidence.decisions().committed().get(first).decision();
         int second = indexOf(decision -> decision.context().order() != null
                 && decision.client().equals(one.client())
                 && decision.source().partition() == one.source().partition()
                 && decision.source().offset() > one.source().offset());
-        Decision other = evidence.decisions().get(second).decision();
+        Decision other = evidence.decisions().committed().get(second).decision();
         change(first, decision -> decision, other.context());
         change(second, decision -> decision, one.context());
         assertThat(Oracle.check(evidence).get(0).faults())
@@ -223,7 +230,7 @@ class OracleTest {
     }
 
     private Entry anyAborted(Predicate<Entry> like) {
-        return evidence.abortedDecisions().stream()
+        return evidence.decisions().aborted().stream()
                 .filter(entry -> entry.decision().remaining() != null && like.test(entry))
                 .findFirst()
                 .orElseThrow();
@@ -252,7 +259,7 @@ class OracleTest {
 
     @Test
     void a_lost_decision_is_found() {
-        Entry lost = evidence.decisions().remove(indexOf(decision -> decision.queueing() == null));
+        Entry lost = evidence.decisions().committed().remove(indexOf(decision -> decision.queueing() == null));
         assertThat(only("1 decided-once").faults())
                 .singleElement()
                 .asString()
@@ -267,7 +274,7 @@ class OracleTest {
 
     @Test
     void a_decision_committed_twice_is_found() {
-        evidence.decisions().add(evidence.decisions().get(100));
+        evidence.decisions().committed().add(evidence.decisions().committed().get(100));
         assertThat(faulty()).contains("1 decided-once");
     }
 
@@ -281,7 +288,7 @@ class OracleTest {
     void a_changed_field_is_found() {
         int index = indexOf(decision -> decision.remaining() != null && decision.remaining() > 0);
         change(index, decision -> with(decision, decision.outcome(), decision.observed(), decision.remaining() - 1));
-        evidence.abortedDecisions().clear();
+        evidence.decisions().aborted().clear();
         assertThat(only("2 as-recomputed").faultCount()).isEqualTo(1);
     }
 
@@ -337,34 +344,38 @@ class OracleTest {
     }
 
     private static List<String> excesses(Evidence of) {
-        return LimitInvariant.check(of, new DecisionsByRequest(of.decisions()), new PolicyVersionHistory(of.rules()))
+        return LimitInvariant.check(
+                        of, new DecisionsByRequest(of.decisions().committed()), new PolicyVersionHistory(of.rules()))
                 .faults();
     }
 
     @Test
     void a_missing_release_leaves_a_gap() {
-        evidence.releases().remove(200);
+        evidence.releases().committed().remove(200);
         assertThat(faulty()).contains("4 queued-ended-once", "5 sequences-gap-free");
     }
 
     @Test
     void a_duplicate_release_is_found() {
-        Release release = evidence.releases().get(200).release();
-        int index = evidence.releases().size() - 1;
-        long next = evidence.releases().get(index).release().sequence() + 1;
-        evidence.releases().add(CoreEvidence.written(RELEASES.encode(with(release, next, release.releaseAtNanos()))));
+        Release release = evidence.releases().committed().get(200).release();
+        int index = evidence.releases().committed().size() - 1;
+        long next = evidence.releases().committed().get(index).release().sequence() + 1;
+        evidence.releases()
+                .committed()
+                .add(CoreEvidence.written(RELEASES.encode(with(release, next, release.releaseAtNanos()))));
         assertThat(faulty()).contains("4 queued-ended-once");
     }
 
     @Test
     void an_early_release_is_found() {
         int index = Stream.iterate(300, i -> i + 1)
-                .filter(i -> evidence.releases().get(i).release().queue().equals("mail"))
+                .filter(i ->
+                        evidence.releases().committed().get(i).release().queue().equals("mail"))
                 .findFirst()
                 .orElseThrow();
-        Release release = evidence.releases().get(index).release();
+        Release release = evidence.releases().committed().get(index).release();
         Release early = with(release, release.sequence(), release.releaseAtNanos() - 1);
-        evidence.releases().set(index, CoreEvidence.written(RELEASES.encode(early)));
+        evidence.releases().committed().set(index, CoreEvidence.written(RELEASES.encode(early)));
         assertThat(only("6 outflow-at-its-pace").faults())
                 .singleElement()
                 .asString()
@@ -374,13 +385,13 @@ class OracleTest {
     @Test
     void a_different_aborted_decision_is_found() {
         Entry aborted = Stream.iterate(0, i -> i + 1)
-                .map(i -> evidence.abortedDecisions().get(i))
+                .map(i -> evidence.decisions().aborted().get(i))
                 .filter(entry -> entry.decision().remaining() != null)
                 .findFirst()
                 .orElseThrow();
         Decision decision = aborted.decision();
         Decision other = with(decision, decision.outcome(), decision.observed(), decision.remaining() + 1);
-        evidence.abortedDecisions().add(CoreEvidence.written(DECISIONS.encode(other)));
+        evidence.decisions().aborted().add(CoreEvidence.written(DECISIONS.encode(other)));
         assertThat(only("7 seen-twice-alike").faults())
                 .singleElement()
                 .asString()
@@ -389,13 +400,13 @@ class OracleTest {
 
     @Test
     void an_aborted_release_may_have_another_time_but_not_other_content() {
-        Release release = evidence.abortedReleases().get(0).release();
+        Release release = evidence.releases().aborted().get(0).release();
         Release later = with(release, release.sequence() + 1, release.releaseAtNanos() + 1);
-        evidence.abortedReleases().add(CoreEvidence.written(RELEASES.encode(later)));
+        evidence.releases().aborted().add(CoreEvidence.written(RELEASES.encode(later)));
         assertThat(Oracle.check(evidence)).allMatch(Breach::isOk);
 
         Release dearer = release.toBuilder().cost(release.cost() + 1).build();
-        evidence.abortedReleases().add(CoreEvidence.written(RELEASES.encode(dearer)));
+        evidence.releases().aborted().add(CoreEvidence.written(RELEASES.encode(dearer)));
         assertThat(only("7 seen-twice-alike").faultCount()).isEqualTo(1);
     }
 
@@ -428,8 +439,8 @@ class OracleTest {
 
     /** Returns the index of the first matching decision, without the first 500 decisions. */
     private int indexOf(Predicate<Decision> like) {
-        for (int i = 500; i < evidence.decisions().size(); i++) {
-            if (like.test(evidence.decisions().get(i).decision())) {
+        for (int i = 500; i < evidence.decisions().committed().size(); i++) {
+            if (like.test(evidence.decisions().committed().get(i).decision())) {
                 return i;
             }
         }
@@ -437,13 +448,17 @@ class OracleTest {
     }
 
     private void change(int index, UnaryOperator<Decision> how) {
-        change(index, how, evidence.decisions().get(index).decision().context());
+        change(
+                index,
+                how,
+                evidence.decisions().committed().get(index).decision().context());
     }
 
     private void change(int index, UnaryOperator<Decision> how, DecisionContext context) {
-        Entry entry = evidence.decisions().get(index);
+        Entry entry = evidence.decisions().committed().get(index);
         byte[] changed = DECISIONS.encode(how.apply(entry.decision()).withContext(context));
         evidence.decisions()
+                .committed()
                 .set(index, new Entry(entry.partition(), entry.offset(), entry.timestampMs(), entry.key(), changed));
     }
 
