@@ -94,6 +94,7 @@ public final class Decide implements Processor<byte[], DecideInput, byte[], Obje
                 StoredIdempotencyCache.open(context.getStateStore(stores.answers), config.state()));
         DecisionSequence sequence = new DecisionSequence(context.getStateStore(stores.order));
         EarlyCommits early = new EarlyCommits();
+        // Kafka Streams flushes the stores at the start of each commit.
         store.beforeFlush(() -> {
             sequence.write();
             early.started(context.currentSystemTimeMs());

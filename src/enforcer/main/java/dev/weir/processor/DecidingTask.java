@@ -41,6 +41,10 @@ final class DecidingTask {
     /**
      * What a task has of its own.
      *
+     * @param states the states of policies, and the idempotency cache
+     * @param leases the lease books, and the requests that wait for a lease
+     * @param sequence the position of the last decision
+     * @param maintenance deletes expired states and books
      * @param early decides when it commits early
      */
     record Parts(

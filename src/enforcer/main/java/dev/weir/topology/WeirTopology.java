@@ -111,7 +111,7 @@ public final class WeirTopology {
     private static final String DECISIONS = "decisions";
     private static final String REPLIES = "replies";
     private static final String RELEASES = "releases";
-    private static final String ADMISSIONS_OUT = "shaped";
+    private static final String ADMISSIONS_OUT = "admissions";
     private static final String QUEUE_MESSAGES = "queue-messages";
     private static final String DEAD_LETTERS = "dead-letters";
     private static final String LEASE_RESPONSES_IN = "lease-responses";
