@@ -74,6 +74,16 @@ public sealed interface AlignedWindow extends Limit<AlignedWindow.Window> permit
         return new Window(now.startMs(), Limit.addToLevel(now.count(), cost));
     }
 
+    /** Corrects the count of the window of the charge, and nothing if that has ended. */
+    @Override
+    default Window settled(Window window, Charge charge, long actualCost, long nowMs) {
+        boolean isCounted = isInWindow(window.startMs(), charge.atMs()) && isInWindow(window.startMs(), nowMs);
+        long change = actualCost - charge.cost();
+        return isCounted && change != 0
+                ? new Window(window.startMs(), Limit.addToLevel(window.count(), change))
+                : window;
+    }
+
     /** Keeps all usage, even above {@code mostUsed}: the wait ends with the window, whatever is in use. */
     @Override
     default Window adopt(LimitAccount<?> old, long mostUsed, long nowMs) {

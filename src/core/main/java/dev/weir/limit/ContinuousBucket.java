@@ -17,8 +17,15 @@ public sealed interface ContinuousBucket extends Limit<ContinuousBucket.Level> p
      *
      * @param units the level in units of the {@link Rate}, 0 to {@link Limit#MAX_LEVEL}
      * @param atMs the time of the level, in milliseconds since the epoch
+     * @param open the charges whose cost can be corrected
      */
-    record Level(long units, long atMs) {}
+    record Level(long units, long atMs, OpenCharges open) {
+
+        /** Creates a level without charges that can be corrected. */
+        public Level(long units, long atMs) {
+            this(units, atMs, OpenCharges.NONE);
+        }
+    }
 
     Rate rate();
 
@@ -78,7 +85,44 @@ public sealed interface ContinuousBucket extends Limit<ContinuousBucket.Level> p
 
     @Override
     default Level charge(Level level, long cost, long nowMs) {
-        return new Level(Limit.addToLevel(unitsAt(level, nowMs), rate().units(cost)), nowMs);
+        long drained = drained(level, nowMs);
+        long change = rate().units(cost);
+        return new Level(
+                Limit.addToLevel(Math.max(0, drained), change),
+                nowMs,
+                level.open().charged(drained, change));
+    }
+
+    @Override
+    default Level chargeReserved(Level level, Charge charge) {
+        Level next = charge(level, charge.cost(), charge.atMs());
+        return new Level(next.units(), next.atMs(), next.open().with(charge));
+    }
+
+    @Override
+    default Level settled(Level level, Charge charge, long actualCost, long nowMs) {
+        if (!level.open().contains(charge)) {
+            return level;
+        }
+        long drained = drained(level, nowMs);
+        long change = rate().units(actualCost) - rate().units(charge.cost());
+        OpenCharges.Correction correction =
+                level.open().then(LevelResponse.drained(drained)).corrected(charge, change);
+        return new Level(Limit.addToLevel(Math.max(0, drained), correction.change()), nowMs, correction.open());
+    }
+
+    @Override
+    default Level forgotten(Level level, Charge charge) {
+        return level.open().contains(charge)
+                ? new Level(level.units(), level.atMs(), level.open().without(charge))
+                : level;
+    }
+
+    /** Returns the usual time, and one window more while charges can be corrected: a larger cost can then be owed. */
+    @Override
+    default long expiresAtMs(Level level, long nowMs) {
+        long emptyMs = Limit.super.expiresAtMs(level, nowMs);
+        return level.open().isEmpty() ? emptyMs : emptyMs + windowMs(nowMs);
     }
 
     @Override
@@ -91,11 +135,19 @@ public sealed interface ContinuousBucket extends Limit<ContinuousBucket.Level> p
         if (!isCompatibleWith(old.limit())) {
             return Limit.super.adopt(old, mostUsed, nowMs);
         }
-        long units = ((ContinuousBucket) old.limit()).unitsAt((Level) old.state(), nowMs);
-        return new Level(Math.min(rate().units(mostUsed), units), nowMs);
+        Level level = (Level) old.state();
+        long drained = ((ContinuousBucket) old.limit()).drained(level, nowMs);
+        long most = rate().units(mostUsed);
+        return new Level(
+                Math.min(most, Math.max(0, drained)), nowMs, level.open().loweredTo(most, drained));
     }
 
     private long unitsAt(Level level, long nowMs) {
-        return Math.max(0, level.units() - rate().unitsIn(nowMs - level.atMs()));
+        return Math.max(0, drained(level, nowMs));
+    }
+
+    /** Returns the level at {@code nowMs}; negative by what could not flow out because the bucket was empty. */
+    private long drained(Level level, long nowMs) {
+        return level.units() - rate().unitsIn(nowMs - level.atMs());
     }
 }

@@ -18,11 +18,27 @@ import java.util.List;
  * @param first the number of the first segment
  * @param end the number after the last segment
  * @param added the last segments, which are not stored; null if there are none
+ * @param corrections the corrections of entries; they replace segments that are stored or added
  */
-public record FullSegments(SegmentReader store, long storedFirst, long storedEnd, long first, long end, Added added) {
+public record FullSegments(
+        SegmentReader store,
+        long storedFirst,
+        long storedEnd,
+        long first,
+        long end,
+        Added added,
+        SumCorrections corrections) {
 
-    private static final SegmentReader NO_STORE = number -> {
-        throw new IllegalStateException("segment " + number + " was never stored");
+    private static final SegmentReader NO_STORE = new SegmentReader() {
+        @Override
+        public LogSegment get(long number) {
+            throw new IllegalStateException("segment " + number + " was never stored");
+        }
+
+        @Override
+        public LogSegment node(long number) {
+            return LogSegment.empty(0);
+        }
     };
 
     /** No segments, and none in the store. */
@@ -36,12 +52,27 @@ public record FullSegments(SegmentReader store, long storedFirst, long storedEnd
      */
     record Added(LogSegment segment, Added before, int size) {}
 
-    /** Returns the segments of a log as they are stored. */
+    /** Returns the segments of a log as they are stored, none of which was corrected. */
     public static FullSegments stored(SegmentReader store, long first, long end) {
-        return new FullSegments(first == end ? NO_STORE : store, first, end, first, end, null);
+        return stored(store, first, end, 0);
+    }
+
+    /** Returns the segments of a log as they are stored; see {@link #correctedEnd}. */
+    public static FullSegments stored(SegmentReader store, long first, long end, long correctedEnd) {
+        SumCorrections corrections = SumCorrections.stored(correctedEnd);
+        return new FullSegments(first == end ? NO_STORE : store, first, end, first, end, null, corrections);
+    }
+
+    /** Returns the number after the last segment with a corrected entry; 0 if there is none. */
+    public long correctedEnd() {
+        return corrections.end() <= first || first == end ? 0 : corrections.end();
     }
 
     LogSegment get(long number) {
+        LogSegment other = corrections.replaced().get(number);
+        if (other != null) {
+            return other;
+        }
         if (number < firstAdded()) {
             return store.get(number);
         }
@@ -55,22 +86,47 @@ public record FullSegments(SegmentReader store, long storedFirst, long storedEnd
     /** Returns these segments and one more. */
     FullSegments with(LogSegment segment) {
         Added next = new Added(segment, added, added == null ? 1 : added.size + 1);
-        return new FullSegments(store, storedFirst, storedEnd, first, end + 1, next);
+        return new FullSegments(store, storedFirst, storedEnd, first, end + 1, next, corrections);
+    }
+
+    /**
+     * Returns these segments after the correction of an entry.
+     *
+     * @param number the number of its segment
+     * @param segment the corrected segment
+     * @param change what is added to the {@link #correction} of all later segments
+     */
+    FullSegments corrected(long number, LogSegment segment, long change) {
+        return with(corrections.with(store, number, segment, change));
+    }
+
+    /**
+     * Returns the sum of the corrections of the segments from a number on. It is the same for all sums of that segment:
+     * with it, they can be compared with those of the newest entries.
+     */
+    long correction(long number) {
+        return corrections.end() <= number ? 0 : corrections.sum(store, number, end);
+    }
+
+    private FullSegments with(SumCorrections other) {
+        return new FullSegments(store, storedFirst, storedEnd, first, end, added, other);
     }
 
     /** Returns all of these segments but the last. */
     FullSegments withoutLast() {
-        return new FullSegments(store, storedFirst, storedEnd, first, end - 1, added == null ? null : added.before);
+        Added before = added == null ? null : added.before;
+        SumCorrections left = corrections.end() < end ? corrections : corrections.without(store, end - 1);
+        return new FullSegments(store, storedFirst, storedEnd, first, end - 1, before, left);
     }
 
     /** Returns these segments without those before {@code from}, which is not after the end. */
     FullSegments from(long from) {
-        return from == first ? this : new FullSegments(store, storedFirst, storedEnd, from, end, added);
+        return from == first ? this : new FullSegments(store, storedFirst, storedEnd, from, end, added, corrections);
     }
 
     /** Returns whether these are the segments as they were stored. If so, there is nothing to write. */
     boolean isStored() {
-        return added == null && first == storedFirst && end == storedEnd;
+        return added == null && corrections.replaced().isEmpty() && first == storedFirst && end == storedEnd;
     }
 
     /** Returns the changes to the store, deletions first. */
@@ -82,10 +138,36 @@ public record FullSegments(SegmentReader store, long storedFirst, long storedEnd
         for (long number = end; number < storedEnd; number++) {
             writes.add(new SegmentWrite.Delete(number));
         }
+        if (corrections.end() > 0) {
+            addCorrections(writes);
+        }
         for (long number = Math.max(first, firstAdded()); number < end; number++) {
             writes.add(new SegmentWrite.Put(number, get(number)));
         }
         return writes;
+    }
+
+    private void addCorrections(List<SegmentWrite> writes) {
+        long lastNumber = Math.max(storedFirst, first == end ? Math.max(end, corrections.end()) - 1 : first - 1);
+        for (int level = 0; level < SumCorrections.LEVELS; level++) {
+            long last = SumCorrections.indexOfNode(level, lastNumber);
+            for (long i = SumCorrections.indexOfNode(level, storedFirst); i <= last; i++) {
+                long number = SumCorrections.nodeNumber(level, i);
+                if (isGarbage(number)) {
+                    writes.add(new SegmentWrite.Delete(number));
+                }
+            }
+        }
+        corrections.replaced().forEach((number, segment) -> {
+            boolean isWritten = number < 0 ? !isGarbage(number) : number >= first && number < firstAdded();
+            if (isWritten) {
+                writes.add(new SegmentWrite.Put(number, segment));
+            }
+        });
+    }
+
+    private boolean isGarbage(long nodeNumber) {
+        return Math.min(SumCorrections.endOfNode(nodeNumber), Math.min(corrections.end(), end)) <= first;
     }
 
     private long firstAdded() {

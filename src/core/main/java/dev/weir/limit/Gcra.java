@@ -33,8 +33,15 @@ public record Gcra(Rate rate, long burst, boolean countDenied) implements Limit<
      *
      * @param tatMs the whole milliseconds
      * @param part the remainder in units, 0 to {@code unitsPerMs − 1}
+     * @param open the charges whose cost can be corrected
      */
-    public record Arrival(long tatMs, long part) {}
+    public record Arrival(long tatMs, long part, OpenCharges open) {
+
+        /** Creates a time without charges that can be corrected. */
+        public Arrival(long tatMs, long part) {
+            this(tatMs, part, OpenCharges.NONE);
+        }
+    }
 
     @Override
     public long capacity() {
@@ -88,12 +95,50 @@ public record Gcra(Rate rate, long burst, boolean countDenied) implements Limit<
 
     @Override
     public Arrival charge(Arrival arrival, long cost, long nowMs) {
-        return arrivalAhead(Limit.addToLevel(unitsAhead(arrival, nowMs), rate.units(cost)), nowMs);
+        long units = Limit.addToLevel(unitsAhead(arrival, nowMs), rate.units(cost));
+        return arrivalAhead(
+                units,
+                nowMs,
+                arrival.open().isEmpty()
+                        ? OpenCharges.NONE
+                        : arrival.open().charged(drained(arrival, nowMs), rate.units(cost)));
     }
 
-    private Arrival arrivalAhead(long units, long nowMs) {
+    private Arrival arrivalAhead(long units, long nowMs, OpenCharges open) {
         long wholeMs = rate.wholeMs(units);
-        return new Arrival(nowMs + wholeMs, units - wholeMs * rate.unitsPerMs());
+        return new Arrival(nowMs + wholeMs, units - wholeMs * rate.unitsPerMs(), open);
+    }
+
+    @Override
+    public Arrival chargeReserved(Arrival arrival, Charge charge) {
+        Arrival next = charge(arrival, charge.cost(), charge.atMs());
+        return new Arrival(next.tatMs(), next.part(), next.open().with(charge));
+    }
+
+    @Override
+    public Arrival settled(Arrival arrival, Charge charge, long actualCost, long nowMs) {
+        if (!arrival.open().contains(charge)) {
+            return arrival;
+        }
+        long drained = drained(arrival, nowMs);
+        long change = rate.units(actualCost) - rate.units(charge.cost());
+        OpenCharges.Correction correction =
+                arrival.open().then(LevelResponse.drained(drained)).corrected(charge, change);
+        return arrivalAhead(Limit.addToLevel(Math.max(0, drained), correction.change()), nowMs, correction.open());
+    }
+
+    @Override
+    public Arrival forgotten(Arrival arrival, Charge charge) {
+        return arrival.open().contains(charge)
+                ? new Arrival(arrival.tatMs(), arrival.part(), arrival.open().without(charge))
+                : arrival;
+    }
+
+    /** Returns the usual time, and one window more while charges can be corrected: a larger cost can then be owed. */
+    @Override
+    public long expiresAtMs(Arrival arrival, long nowMs) {
+        long passedMs = Limit.super.expiresAtMs(arrival, nowMs);
+        return arrival.open().isEmpty() ? passedMs : passedMs + windowMs(nowMs);
     }
 
     @Override
@@ -108,12 +153,21 @@ public record Gcra(Rate rate, long burst, boolean countDenied) implements Limit<
         }
         Arrival arrival = (Arrival) old.state();
         long most = rate.units(mostUsed);
-        return unitsAhead(arrival, nowMs) <= most ? arrival : arrivalAhead(most, nowMs);
+        long units = unitsAhead(arrival, nowMs);
+        return units <= most && arrival.open().isEmpty()
+                ? arrival
+                : arrivalAhead(Math.min(units, most), nowMs, arrival.open().loweredTo(most, drained(arrival, nowMs)));
     }
 
     /** Returns how far the theoretical arrival time lies ahead of {@code nowMs}, in units; 0 if it has passed. */
     private long unitsAhead(Arrival arrival, long nowMs) {
         long aheadMs = arrival.tatMs() - nowMs;
         return aheadMs < 0 ? 0 : Limit.addToLevel(rate.unitsIn(aheadMs), arrival.part());
+    }
+
+    /** Like {@link #unitsAhead}; negative by the time that has passed since the theoretical arrival time. */
+    private long drained(Arrival arrival, long nowMs) {
+        long aheadMs = arrival.tatMs() - nowMs;
+        return aheadMs < 0 ? arrival.part() - rate.unitsIn(-aheadMs) : unitsAhead(arrival, nowMs);
     }
 }

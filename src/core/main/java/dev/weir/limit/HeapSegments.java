@@ -28,4 +28,9 @@ public final class HeapSegments implements SegmentReader {
     public LogSegment get(long number) {
         return segments.get(number);
     }
+
+    @Override
+    public LogSegment node(long number) {
+        return segments.getOrDefault(number, LogSegment.empty(0));
+    }
 }

@@ -41,8 +41,15 @@ public record IntervalBucket(long tokens, long perMs, long burst, boolean countD
      *
      * @param used tokens missing from a full bucket after the last step
      * @param stepMs the time of the last step that was applied; the first request is step zero
+     * @param open the charges whose cost can be corrected
      */
-    public record Steps(long used, long stepMs) {}
+    public record Steps(long used, long stepMs, OpenCharges open) {
+
+        /** Creates a state without charges that can be corrected. */
+        public Steps(long used, long stepMs) {
+            this(used, stepMs, OpenCharges.NONE);
+        }
+    }
 
     @Override
     public long capacity() {
@@ -95,7 +102,37 @@ public record IntervalBucket(long tokens, long perMs, long burst, boolean countD
     @Override
     public Steps charge(Steps steps, long cost, long nowMs) {
         Steps now = at(steps, nowMs);
-        return new Steps(Limit.addToLevel(now.used(), cost), now.stepMs());
+        return new Steps(
+                Limit.addToLevel(now.used(), cost),
+                now.stepMs(),
+                steps.open().isEmpty()
+                        ? OpenCharges.NONE
+                        : steps.open().charged(drained(steps, now), Math.max(-MAX_LEVEL, cost)));
+    }
+
+    @Override
+    public Steps chargeReserved(Steps steps, Charge charge) {
+        Steps next = charge(steps, charge.cost(), charge.atMs());
+        return new Steps(next.used(), next.stepMs(), next.open().with(charge));
+    }
+
+    @Override
+    public Steps settled(Steps steps, Charge charge, long actualCost, long nowMs) {
+        if (!steps.open().contains(charge)) {
+            return steps;
+        }
+        Steps now = at(steps, nowMs);
+        OpenCharges.Correction correction = steps.open()
+                .then(LevelResponse.drained(drained(steps, now)))
+                .corrected(charge, actualCost - charge.cost());
+        return new Steps(Limit.addToLevel(now.used(), correction.change()), now.stepMs(), correction.open());
+    }
+
+    @Override
+    public Steps forgotten(Steps steps, Charge charge) {
+        return steps.open().contains(charge)
+                ? new Steps(steps.used(), steps.stepMs(), steps.open().without(charge))
+                : steps;
     }
 
     @Override
@@ -113,8 +150,23 @@ public record IntervalBucket(long tokens, long perMs, long burst, boolean countD
         if (!(old.limit() instanceof IntervalBucket bucket) || !isCompatibleWith(bucket)) {
             return Limit.super.adopt(old, mostUsed, nowMs);
         }
-        long stepMs = bucket.at((Steps) old.state(), nowMs).stepMs();
-        return new Steps(Math.min(mostUsed, old.used(nowMs)), stepMs);
+        Steps steps = (Steps) old.state();
+        Steps now = bucket.at(steps, nowMs);
+        return new Steps(
+                Math.min(mostUsed, now.used()),
+                now.stepMs(),
+                steps.open().isEmpty()
+                        ? OpenCharges.NONE
+                        : steps.open().loweredTo(mostUsed, bucket.drained(steps, now)));
+    }
+
+    /**
+     * Returns the tokens in use after the steps between two states; negative by the tokens that the steps could not add
+     * because the bucket was full.
+     */
+    private long drained(Steps before, Steps after) {
+        long added = Rate.saturatingMultiply((after.stepMs() - before.stepMs()) / perMs, tokens);
+        return before.used() - added;
     }
 
     /**

@@ -128,6 +128,34 @@ public sealed interface Limit<S>
     S charge(S state, long cost, long nowMs);
 
     /**
+     * Returns the state after a charge whose cost can be corrected by {@link #settled} until it is {@link #forgotten}.
+     * What is available is the same as after {@link #charge} of the cost at the time of the charge.
+     */
+    default S chargeReserved(S state, Charge charge) {
+        return charge(state, charge.cost(), charge.atMs());
+    }
+
+    /**
+     * Returns the state as if the charge had had another cost from the start, and forgets the charge. What has passed
+     * since then has passed: a refund of tokens that would have been lost, because their window has ended or the bucket
+     * was full, frees nothing, and a debt that would have been paid costs nothing. Returns the same state if nothing
+     * changes.
+     *
+     * <p>The caller settles each charge once at most, and only if its usage is still counted with its time: not after
+     * the usage was reset, or converted to {@linkplain #isCompatibleWith incompatible} terms.
+     *
+     * @param charge a charge of this state that is not forgotten
+     * @param actualCost the tokens to charge instead of its cost, 0 or more
+     * @param nowMs the current time, from which on less or more is in use
+     */
+    S settled(S state, Charge charge, long actualCost, long nowMs);
+
+    /** Returns the state without the means to correct a charge, which is final. */
+    default S forgotten(S state, Charge charge) {
+        return state;
+    }
+
+    /**
      * Returns the time from which the state is equivalent to an {@linkplain #initialState initial} one, if nothing else
      * is charged.
      */

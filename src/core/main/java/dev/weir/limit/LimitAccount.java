@@ -38,8 +38,7 @@ public record LimitAccount<S>(Limit<S> limit, S state) {
      * nothing changes.
      */
     public LimitAccount<S> charge(long cost, long nowMs) {
-        S next = cost == 0 ? state : limit.charge(state, cost, nowMs);
-        return next == state ? this : new LimitAccount<>(limit, next);
+        return with(cost == 0 ? state : limit.charge(state, cost, nowMs));
     }
 
     /**
@@ -56,6 +55,44 @@ public record LimitAccount<S>(Limit<S> limit, S state) {
      */
     public LimitAccount<S> chargeDenied(long cost, long nowMs) {
         return chargeUpTo(limit.maxUsedByDenied(), cost, nowMs);
+    }
+
+    /** Returns the account after a charge whose cost can be {@linkplain #settled corrected}. */
+    public LimitAccount<S> chargeReserved(Charge charge) {
+        return with(limit.chargeReserved(state, charge));
+    }
+
+    /**
+     * Returns the account as if a charge had had another cost from the start, or as much of a larger one as leaves at
+     * most {@code mostUsed} tokens in use now. Forgets the charge. See {@link Limit#settled}.
+     */
+    public LimitAccount<S> settled(Charge charge, long actualCost, long mostUsed, long nowMs) {
+        LimitAccount<S> settled = with(limit.settled(state, charge, actualCost, nowMs));
+        long most = Math.max(mostUsed, used(nowMs));
+        if (actualCost <= charge.cost() || settled.used(nowMs) <= most) {
+            return settled;
+        }
+        long fits = charge.cost();
+        long exceeds = actualCost;
+        while (exceeds - fits > 1) {
+            long middle = fits + (exceeds - fits) / 2;
+            if (limit.capacity() - limit.available(limit.settled(state, charge, middle, nowMs), nowMs) <= most) {
+                fits = middle;
+            } else {
+                exceeds = middle;
+            }
+        }
+        return with(limit.settled(state, charge, fits, nowMs));
+    }
+
+    /** Returns the account after a charge became final. */
+    public LimitAccount<S> forgotten(Charge charge) {
+        return with(limit.forgotten(state, charge));
+    }
+
+    @SuppressWarnings("ReferenceEquality") // an unchanged state is the same object
+    private LimitAccount<S> with(S next) {
+        return next == state ? this : new LimitAccount<>(limit, next);
     }
 
     /**

@@ -65,6 +65,11 @@ public final class LogSegment {
         return sum(size() - 1);
     }
 
+    /** Returns the cost of the newest entry. The segment must not be empty. */
+    long lastCost() {
+        return lastSum() - sum(size() - 2);
+    }
+
     /** Returns the time of the newest entry. The segment must not be empty. */
     public long lastTimeMs() {
         return timesMs[timesMs.length - 1];
@@ -94,6 +99,15 @@ public final class LogSegment {
         }
         long[] all = sums.clone();
         all[size() - 1] = left;
+        return of(sumBefore, timesMs, all);
+    }
+
+    /** Returns this segment with {@code change} added to the cost of an entry. An entry of cost 0 stays. */
+    LogSegment corrected(int index, long change) {
+        long[] all = sums.clone();
+        for (int i = index; i < all.length; i++) {
+            all[i] += change;
+        }
         return of(sumBefore, timesMs, all);
     }
 

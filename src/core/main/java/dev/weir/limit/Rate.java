@@ -76,7 +76,8 @@ public record Rate(long tokens, long perMs, long unitsPerToken, long unitsPerMs)
         return units <= 0 ? 0 : wholeMs(units - 1) + 1;
     }
 
-    private static long saturatingMultiply(long a, long b) {
+    /** Returns the product, clamped to ±{@link Limit#MAX_LEVEL}. */
+    static long saturatingMultiply(long a, long b) {
         long high = Math.multiplyHigh(a, b);
         long low = a * b;
         boolean fits =

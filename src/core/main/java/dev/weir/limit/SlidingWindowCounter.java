@@ -36,8 +36,15 @@ public record SlidingWindowCounter(long limit, long perMs, boolean strict, boole
      * @param startMs the start of the current window
      * @param previous tokens used in the previous window
      * @param current tokens used in the current window
+     * @param changes the changes of the limit that corrections of charges in the two windows have to regard
      */
-    public record Windows(long startMs, long previous, long current) {}
+    public record Windows(long startMs, long previous, long current, LimitChanges changes) {
+
+        /** Creates counts without charges whose cost can be corrected. */
+        public Windows(long startMs, long previous, long current) {
+            this(startMs, previous, current, LimitChanges.NONE);
+        }
+    }
 
     @Override
     public long capacity() {
@@ -91,11 +98,41 @@ public record SlidingWindowCounter(long limit, long perMs, boolean strict, boole
         Windows now = slide(windows, nowMs);
         long current = Limit.addToLevel(now.current(), cost);
         if (current > limit) {
-            current = Math.min(MAX_LEVEL / perMs, current); // the largest debt whose product with perMs fits
+            current = countable(current); // the largest debt whose product with perMs fits
         }
         long credit = Math.max(0, -Math.max(cost, -MAX_LEVEL));
         long owed = Math.min(0, now.current() - credit); // the part of a refund that exceeds this window's count
-        return new Windows(now.startMs(), Limit.addToLevel(now.previous(), owed), current);
+        return new Windows(now.startMs(), Limit.addToLevel(now.previous(), owed), current, now.changes());
+    }
+
+    @Override
+    public Windows chargeReserved(Windows windows, Charge charge) {
+        Windows next = charge(windows, charge.cost(), charge.atMs());
+        return new Windows(
+                next.startMs(), next.previous(), next.current(), next.changes().before(charge));
+    }
+
+    /** Corrects the count of the window of the charge, and nothing if neither window is. */
+    @Override
+    public Windows settled(Windows windows, Charge charge, long actualCost, long nowMs) {
+        Windows now = slide(windows, nowMs);
+        long startMs = startMs(charge.atMs());
+        boolean isCurrent = startMs == now.startMs();
+        long change = actualCost - charge.cost();
+        if (change == 0 || (!isCurrent && startMs != now.startMs() - perMs)) {
+            return windows;
+        }
+        LimitChanges.Correction correction = now.changes().corrected(charge, change, startMs + perMs);
+        long corrected = Limit.addToLevel(isCurrent ? now.current() : now.previous(), correction.change());
+        return new Windows(
+                now.startMs(),
+                isCurrent ? now.previous() : countable(corrected),
+                isCurrent ? countable(corrected) : now.current(),
+                correction.changes());
+    }
+
+    private long countable(long count) {
+        return Math.min(MAX_LEVEL / perMs, count);
     }
 
     @Override
@@ -121,7 +158,11 @@ public record SlidingWindowCounter(long limit, long perMs, boolean strict, boole
             return Limit.super.adopt(old, mostUsed, nowMs);
         }
         Windows windows = slide((Windows) old.state(), nowMs);
-        return new Windows(windows.startMs(), windows.previous(), Math.min(mostUsed, windows.current()));
+        return new Windows(
+                windows.startMs(),
+                windows.previous(),
+                Math.min(mostUsed, windows.current()),
+                windows.changes().and(nowMs, windows.current() - mostUsed));
     }
 
     /** Returns the first elapsed time of a window at which the share of {@code previous} is at most {@code free}. */
@@ -151,7 +192,8 @@ public record SlidingWindowCounter(long limit, long perMs, boolean strict, boole
             return windows;
         }
         long startMs = startMs(nowMs);
-        return new Windows(startMs, windows.startMs() == startMs - perMs ? windows.current() : 0, 0);
+        long previous = windows.startMs() == startMs - perMs ? windows.current() : 0;
+        return new Windows(startMs, previous, 0, windows.changes().since(startMs - perMs));
     }
 
     private long startMs(long nowMs) {

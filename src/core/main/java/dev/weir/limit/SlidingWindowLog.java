@@ -1,5 +1,6 @@
 package dev.weir.limit;
 
+import dev.weir.limit.LogSearch.EntryPosition;
 import java.util.List;
 
 /**
@@ -20,17 +21,15 @@ import java.util.List;
 //   │ garbage │  … │ ▒▒│ live │  live   │  …  │ live   │        wait(c): expiry of the first entry that frees enough
 //   └─────────┴────┴─────────┴─────────┴─────┴─────────┘
 //
-// The first live entry is found by a galloping search from the cursor (J. Bentley, A. Yao: An almost optimal algorithm
-// for unbounded searching, 1976): O(log n) reads even after a long pause. Each request deletes at most two segments of
+// The first live entry is found by a galloping search from the cursor: O(log n) reads even after a long pause. The
+// correction of an entry leaves the sums of later segments as they are (SumCorrections). Each request deletes at most
+// two segments of
 // garbage. Requests of the same millisecond share an entry, so the log has at most as many live entries as the window
 // has milliseconds, and at most as many as the limit has tokens.
 public record SlidingWindowLog(long limit, long perMs, boolean countDenied) implements Limit<SlidingWindowLog.Log> {
 
     /** The most dead segments that one request deletes. */
     static final int DELETES_PER_CHARGE = 2;
-
-    /** How many segments of denied requests a log holds beyond those of its limit. */
-    static final int EXCESS_SEGMENTS = 1_000;
 
     /** @throws IllegalArgumentException if {@code limit} or {@code perMs} is not positive or too large */
     public SlidingWindowLog {
@@ -45,7 +44,7 @@ public record SlidingWindowLog(long limit, long perMs, boolean countDenied) impl
      * @param id distinguishes the stored segments of this log from those of other logs under the same key
      * @param segments the full segments, of which those before the head are garbage
      * @param headNumber the number of the segment with the oldest live entry
-     * @param expiredSum the sum of all costs before the oldest live entry
+     * @param expiredSum the sum of all costs before the oldest live entry, in terms of the sums of the tail
      * @param oldestMs the time of the oldest live entry; meaningless if there is none
      * @param tail the newest segment
      */
@@ -94,32 +93,26 @@ public record SlidingWindowLog(long limit, long perMs, boolean countDenied) impl
          * @param store reads its full segments
          */
         public Log stored(SegmentReader store) {
-            return with(FullSegments.stored(store, segments.first(), segments.end()), tail);
+            return with(FullSegments.stored(store, segments.first(), segments.end(), segments.correctedEnd()), tail);
         }
 
         private Log with(FullSegments otherSegments, LogSegment otherTail) {
             return new Log(id, otherSegments, headNumber, expiredSum, oldestMs, otherTail);
         }
 
-        private LogSegment segment(long number) {
+        /** Returns this log with another cost of an entry. */
+        private Log corrected(EntryPosition entry, long change) {
+            if (entry.number() == segments.end()) {
+                return with(segments, tail.corrected(entry.index(), change));
+            }
+            LogSegment segment = entry.segment().corrected(entry.index(), change);
+            FullSegments next = segments.corrected(entry.number(), segment, -change);
+            return new Log(id, next, headNumber, expiredSum - change, oldestMs, tail);
+        }
+
+        LogSegment segment(long number) {
             return number == segments.end() ? tail : segments.get(number);
         }
-    }
-
-    /** The position of an entry: the number of its segment, its index there, and that segment. */
-    private record EntryPosition(long number, int index, LogSegment segment) {
-        long timeMs() {
-            return segment.timeMs(index);
-        }
-
-        long sumBefore() {
-            return segment.sum(index - 1);
-        }
-    }
-
-    /** A monotonic condition: once it holds for an entry, it holds for all that follow. */
-    private interface Condition {
-        boolean holds(long timeMs, long sum);
     }
 
     @Override
@@ -168,9 +161,9 @@ public record SlidingWindowLog(long limit, long perMs, boolean countDenied) impl
         if (excess <= 0) {
             return 0;
         }
-        long lastMs = excess == now.liveCost()
+        long lastMs = excess == now.liveCost() && now.tail.lastCost() > 0
                 ? now.tail.lastTimeMs()
-                : find(now, (timeMs, sum) -> sum - now.expiredSum >= excess).timeMs();
+                : LogSearch.ofCost(now, excess).timeMs();
         return lastMs + perMs - nowMs;
     }
 
@@ -183,9 +176,38 @@ public record SlidingWindowLog(long limit, long perMs, boolean countDenied) impl
         return charged.trimmed();
     }
 
+    /** Like a charge. Appends an entry also for a cost of 0, which can be corrected. */
+    @Override
+    public Log chargeReserved(Log log, Charge charge) {
+        long nowMs = charge.atMs();
+        return charge.cost() == 0
+                ? withEntry(slide(log, nowMs), 0, nowMs).trimmed()
+                : charge(log, charge.cost(), nowMs);
+    }
+
+    /** Corrects the entry of the millisecond of the charge, and nothing if that has left the window. */
+    @Override
+    public Log settled(Log log, Charge charge, long actualCost, long nowMs) {
+        long change = actualCost - charge.cost();
+        if (change == 0 || charge.atMs() <= nowMs - perMs) {
+            return log;
+        }
+        Log now = slide(log, nowMs);
+        boolean isGone = now.tail.size() == 0 || now.tail.lastTimeMs() < charge.atMs(); // a refund removed the entry
+        if (isGone) {
+            return change < 0 ? log : append(now, Math.min(change, MAX_LEVEL - now.liveCost()), nowMs);
+        }
+        EntryPosition entry = LogSearch.after(now, charge.atMs() - 1);
+        if (change < 0) {
+            long refund = entry.timeMs() == charge.atMs() ? Math.min(-change, entry.cost()) : 0;
+            return refund == 0 ? log : now.corrected(entry, -refund);
+        }
+        return now.corrected(entry, Math.min(change, MAX_LEVEL - now.liveCost()));
+    }
+
     @Override
     public long expiresAtMs(Log log, long nowMs) {
-        return slide(log, nowMs).liveCost() == 0 ? nowMs : log.tail.lastTimeMs() + perMs;
+        return slide(log, nowMs).tail.size() == 0 ? nowMs : log.tail.lastTimeMs() + perMs;
     }
 
     @Override
@@ -203,12 +225,10 @@ public record SlidingWindowLog(long limit, long perMs, boolean countDenied) impl
     /** Returns the log without the entries that have left the window. */
     private Log slide(Log log, long nowMs) {
         long cutoffMs = nowMs - perMs;
-        if (log.liveCost() == 0 || log.oldestMs > cutoffMs) {
+        if (log.tail.size() == 0 || log.oldestMs > cutoffMs) {
             return log;
         }
-        return log.tail.lastTimeMs() <= cutoffMs
-                ? emptied(log)
-                : withOldest(log, find(log, (timeMs, sum) -> timeMs > cutoffMs));
+        return log.tail.lastTimeMs() <= cutoffMs ? emptied(log) : withOldest(log, LogSearch.after(log, cutoffMs));
     }
 
     private static Log emptied(Log log) {
@@ -217,13 +237,15 @@ public record SlidingWindowLog(long limit, long perMs, boolean countDenied) impl
     }
 
     private static Log withOldest(Log log, EntryPosition oldest) {
-        return new Log(log.id, log.segments, oldest.number, oldest.sumBefore(), oldest.timeMs(), log.tail);
+        long expiredSum = oldest.sumBefore() + log.segments.correction(oldest.number());
+        return new Log(log.id, log.segments, oldest.number(), expiredSum, oldest.timeMs(), log.tail);
     }
 
     private Log append(Log log, long cost, long nowMs) {
-        if (cost == 0) {
-            return log;
-        }
+        return cost == 0 ? log : withEntry(log, cost, nowMs);
+    }
+
+    private Log withEntry(Log log, long cost, long nowMs) {
         boolean spills = log.tail.isFull() && log.tail.lastTimeMs() != nowMs;
         LogSegment tail = (spills ? LogSegment.empty(log.tail.lastSum()) : log.tail).withEntry(nowMs, cost);
         Log next = new Log(
@@ -231,76 +253,35 @@ public record SlidingWindowLog(long limit, long perMs, boolean countDenied) impl
                 spills ? log.segments.with(log.tail) : log.segments,
                 log.headNumber,
                 log.expiredSum,
-                log.liveCost() == 0 ? nowMs : log.oldestMs,
+                log.tail.size() == 0 ? nowMs : log.oldestMs,
                 tail);
-        // Denied requests can accumulate beyond the limit without bound. Above a bound, drop the oldest entries if the
-        // remaining ones still fill the limit. That changes no result, except what a refund or a raised limit would
-        // have left of them.
-        boolean overfull = next.segments.end() - next.headNumber > limit / LogSegment.CAPACITY + EXCESS_SEGMENTS;
-        return countDenied && overfull && next.liveCost() - cost >= limit
-                ? withOldest(next, find(next, (timeMs, sum) -> tail.lastSum() - sum < limit))
-                : next;
+        next = spills ? LogBound.withoutIdle(next) : next;
+        return countDenied ? LogBound.withoutDenied(next, limit, cost) : next;
     }
 
-    /** Takes the refund from the newest entries, so that the tokens are available at once. */
+    /** Takes the refund from the newest entries, so that the tokens are available at once. The oldest entry stays. */
     private static Log refund(Log log, long credit) {
         if (credit >= log.liveCost()) {
             return emptied(log);
         }
         FullSegments segments = log.segments;
         LogSegment tail = log.tail;
+        long expiredSum = log.expiredSum;
         long left = credit;
         while (left > 0) {
-            long part = Math.min(left, tail.lastSum() - tail.sum(tail.size() - 2));
+            long part = Math.min(left, tail.lastCost());
+            if (tail.lastTimeMs() == log.oldestMs) { // the rest is that of dropped entries
+                tail = tail.corrected(tail.size() - 1, -part);
+                break;
+            }
             left -= part;
             tail = tail.reducedBy(part);
             if (tail.size() == 0) {
                 tail = segments.get(segments.end() - 1);
+                expiredSum -= segments.correction(segments.end() - 1);
                 segments = segments.withoutLast();
             }
         }
-        return log.with(segments, tail);
-    }
-
-    /** Returns the first live entry for which the condition holds. It must hold for the newest entry. */
-    private static EntryPosition find(Log log, Condition condition) {
-        long low = log.headNumber;
-        long step = 1;
-        LogSegment segment = log.segment(low);
-        while (!holdsAtEnd(segment, condition)) { // gallop
-            low++;
-            long probe = Math.min(log.segments.end(), low + step);
-            LogSegment probed = log.segment(probe);
-            if (holdsAtEnd(probed, condition)) {
-                long high = probe;
-                while (low < high) { // bisect
-                    long middle = low + (high - low) / 2;
-                    if (holdsAtEnd(log.segment(middle), condition)) {
-                        high = middle;
-                    } else {
-                        low = middle + 1;
-                    }
-                }
-                segment = log.segment(low);
-            } else {
-                low = probe;
-                step *= 2;
-            }
-        }
-        int index = 0;
-        int high = segment.size() - 1;
-        while (index < high) {
-            int middle = (index + high) >>> 1;
-            if (condition.holds(segment.timeMs(middle), segment.sum(middle))) {
-                high = middle;
-            } else {
-                index = middle + 1;
-            }
-        }
-        return new EntryPosition(low, index, segment);
-    }
-
-    private static boolean holdsAtEnd(LogSegment segment, Condition condition) {
-        return condition.holds(segment.lastTimeMs(), segment.lastSum());
+        return new Log(log.id, segments, log.headNumber, expiredSum, log.oldestMs, tail);
     }
 }

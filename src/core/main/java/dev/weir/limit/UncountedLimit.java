@@ -59,4 +59,9 @@ public sealed interface UncountedLimit extends Limit<UncountedLimit.NoState> per
     default NoState charge(NoState state, long cost, long nowMs) {
         return state;
     }
+
+    @Override
+    default NoState settled(NoState state, Charge charge, long actualCost, long nowMs) {
+        return state;
+    }
 }

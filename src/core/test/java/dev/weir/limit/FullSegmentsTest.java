@@ -38,7 +38,7 @@ class FullSegmentsTest {
                 Map<Long, LogSegment> before = new TreeMap<>(store);
                 segments.writes().forEach(write -> carryOut(write, store));
                 assertThat(segments.isStored() && !before.equals(store)).isFalse();
-                segments = FullSegments.stored(store::get, segments.first(), segments.end());
+                segments = FullSegments.stored(reader(store), segments.first(), segments.end());
                 assertThat(store).isEqualTo(expected);
             }
             assertThat(segments.end() - segments.first()).isEqualTo(expected.size());
@@ -46,6 +46,20 @@ class FullSegmentsTest {
                 assertThat(segments.get(number)).isEqualTo(expected.get(number));
             }
         }
+    }
+
+    private static SegmentReader reader(Map<Long, LogSegment> store) {
+        return new SegmentReader() {
+            @Override
+            public LogSegment get(long number) {
+                return store.get(number);
+            }
+
+            @Override
+            public LogSegment node(long number) {
+                return store.getOrDefault(number, LogSegment.empty(0));
+            }
+        };
     }
 
     private static void carryOut(SegmentWrite write, Map<Long, LogSegment> store) {

@@ -322,6 +322,92 @@ abstract class LimitLaws<S> {
     }
 
     @Test
+    void a_reserved_charge_settled_with_its_cost_is_a_plain_charge() {
+        always((terms, trial, cost, nowMs, traffic) -> {
+            Charge charge = new Charge(1, nowMs, Math.max(1, cost)); // even one of 0 starts the steps of a bucket
+            TrialAccount<S> plain = trial.copy().charge(charge.cost(), nowMs);
+            TrialAccount<S> reserved = trial.copy().chargeReserved(charge);
+            TrialAccount<S> forgotten = reserved.copy().forget(charge);
+            assertSameAnswers(reserved, plain, traffic, nowMs);
+            long laterMs = nowMs;
+            for (int i = 0; i < 4; i++) {
+                long next = traffic.nextCost(plain, laterMs);
+                plain.request(next, laterMs);
+                reserved.request(next, laterMs);
+                forgotten.request(next, laterMs);
+                TrialAccount<S> settled = reserved.copy().settle(charge, charge.cost(), Limit.MAX_LEVEL, laterMs);
+                assertSameAnswers(settled, plain, traffic, laterMs);
+                assertSameAnswers(forgotten, plain, traffic, laterMs);
+                laterMs = traffic.nextMs(plain, laterMs);
+            }
+        });
+    }
+
+    @Test
+    void a_reserved_charge_settled_with_0_at_once_never_happened() {
+        always((terms, trial, cost, nowMs, traffic) -> {
+            if (trial.used(nowMs) > terms.ceiling() - cost) {
+                return;
+            }
+            Charge charge = new Charge(1, nowMs, cost);
+            TrialAccount<S> settled = trial.copy().chargeReserved(charge).settle(charge, 0, trial.capacity(), nowMs);
+            if (knowsItsDebt()) {
+                assertSameAnswers(settled, trial, traffic, nowMs);
+                long laterMs = traffic.nextMs(trial, nowMs);
+                assertSameAnswers(settled, trial, traffic, laterMs);
+            } else {
+                assertThat(settled.remaining(nowMs)).isEqualTo(trial.remaining(nowMs));
+            }
+        });
+    }
+
+    @Test
+    void a_settlement_within_the_capacity_charges_the_actual_cost() {
+        always((terms, trial, cost, nowMs, traffic) -> {
+            long actual = Math.min(traffic.nextCost(trial, nowMs), trial.capacity());
+            if (trial.used(nowMs) > terms.ceiling() - cost - actual || !knowsItsDebt()) {
+                return;
+            }
+            Charge charge = new Charge(1, nowMs, cost);
+            TrialAccount<S> settled =
+                    trial.copy().chargeReserved(charge).settle(charge, actual, Limit.MAX_LEVEL, nowMs);
+            assertSameAnswers(settled, trial.copy().charge(actual, nowMs), traffic, nowMs);
+        });
+    }
+
+    @Test
+    void a_settlement_above_the_estimate_leaves_at_most_the_bound_in_use() {
+        always((terms, trial, cost, nowMs, traffic) -> {
+            if (terms.limit().capacity() == 0 || terms.limit() instanceof Unlimited || !knowsItsDebt()) {
+                return;
+            }
+            Charge charge = new Charge(1, nowMs, cost);
+            TrialAccount<S> reserved = trial.copy().chargeReserved(charge);
+            long used = reserved.used(nowMs);
+            long mostUsed = traffic.random().nextLong(terms.limit().maxUsed());
+            long more = traffic.anyCost(trial);
+            if (used <= terms.ceiling() - more) {
+                assertThat(reserved.settle(charge, cost + more, mostUsed, nowMs).used(nowMs))
+                        .isEqualTo(Math.max(used, Math.min(mostUsed, used + more)));
+            }
+        });
+    }
+
+    @Test
+    void a_settlement_does_not_modify_the_previous_state() {
+        always((terms, trial, cost, nowMs, traffic) -> {
+            Charge charge = new Charge(1, nowMs, cost);
+            trial.chargeReserved(charge);
+            S state = trial.state();
+            String before = state.toString();
+            trial.copy().settle(charge, 0, Limit.MAX_LEVEL, nowMs);
+            trial.copy().settle(charge, cost + 1, Limit.MAX_LEVEL, nowMs);
+            trial.copy().forget(charge);
+            assertThat(state.toString()).isEqualTo(before);
+        });
+    }
+
+    @Test
     void an_expired_state_decides_like_a_fresh_one() {
         always((terms, trial, cost, nowMs, traffic) -> {
             traffic.pass(trial, cost, nowMs, knowsItsDebt());

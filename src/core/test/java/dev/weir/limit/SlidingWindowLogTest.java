@@ -298,7 +298,7 @@ class SlidingWindowLogTest {
     @ParameterizedTest
     @ValueSource(ints = {5, 6_400})
     void denied_requests_that_count_do_not_make_the_log_longer_than_its_bound(int limit) {
-        int bound = limit / LogSegment.CAPACITY + SlidingWindowLog.EXCESS_SEGMENTS;
+        int bound = limit / LogSegment.CAPACITY + LogBound.EXCESS_SEGMENTS;
         int longest = 0;
         TrialAccount<Log> trial = TrialAccount.open(new SlidingWindowLog(limit, 1_000_000, true), 0);
         for (long nowMs = 1; nowMs <= 100_000; nowMs++) {

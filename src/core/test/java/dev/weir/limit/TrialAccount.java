@@ -93,6 +93,21 @@ final class TrialAccount<S> {
         return this;
     }
 
+    TrialAccount<S> chargeReserved(Charge charge) {
+        account = stored(account.chargeReserved(charge), segments);
+        return this;
+    }
+
+    TrialAccount<S> settle(Charge charge, long actualCost, long mostUsed, long nowMs) {
+        account = stored(account.settled(charge, actualCost, mostUsed, nowMs), segments);
+        return this;
+    }
+
+    TrialAccount<S> forget(Charge charge) {
+        account = stored(account.forgotten(charge), segments);
+        return this;
+    }
+
     /** Charges like a decision: if the request is permitted, or if the limit counts denied requests. */
     boolean request(long cost, long nowMs) {
         boolean permitted = permits(cost, nowMs);

@@ -5,6 +5,7 @@ import dev.weir.event.StateKey;
 import dev.weir.limit.LimitAccount;
 import dev.weir.limit.LogSegment;
 import dev.weir.limit.SlidingWindowLog.Log;
+import dev.weir.storage.codec.CorrectionsCodec;
 import dev.weir.storage.codec.StateCodec;
 import dev.weir.storage.codec.WriteBackCodec;
 import dev.weir.wire.KeyCodec;
@@ -22,6 +23,7 @@ record PolicyStateCodec(KeyValueStore<Bytes, byte[]> segments) implements WriteB
     private static final int ACCOUNT_BYTES = 176;
     private static final int LOG_BYTES = 240;
     private static final int BYTES_PER_LOG_ENTRY = 16;
+    private static final int BYTES_PER_CORRECTION = 112;
     private static final int BYTES_PER_DELAYED = 56; // with a reference
 
     @Override
@@ -54,6 +56,7 @@ record PolicyStateCodec(KeyValueStore<Bytes, byte[]> segments) implements WriteB
         int bytes = STATE_BYTES;
         for (LimitAccount<?> account : state.allAccounts()) {
             bytes += ACCOUNT_BYTES + (account.state() instanceof Log log ? heapBytes(log) : 0);
+            bytes += BYTES_PER_CORRECTION * CorrectionsCodec.size(account.state());
         }
         for (Log log : state.retiredLogs()) {
             bytes += heapBytes(log);

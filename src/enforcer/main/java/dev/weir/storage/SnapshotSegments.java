@@ -37,4 +37,10 @@ final class SnapshotSegments implements SegmentReader {
         }
         return StateCodec.decodeSegment(segment);
     }
+
+    @Override
+    public LogSegment node(long number) {
+        byte[] node = segments.get(Bytes.wrap(KeyCodec.segment(stateKey, logId, number)));
+        return node == null ? LogSegment.empty(0) : StateCodec.decodeSegment(node);
+    }
 }

@@ -49,6 +49,12 @@ public final class StoredSegments implements SegmentReader {
         return last;
     }
 
+    @Override
+    public LogSegment node(long number) {
+        byte[] node = store.get(key(stateKey, logId, number));
+        return node == null ? LogSegment.empty(0) : StateCodec.decodeSegment(node);
+    }
+
     private static Bytes key(byte[] stateKey, int logId, long number) {
         return Bytes.wrap(KeyCodec.segment(stateKey, logId, number));
     }

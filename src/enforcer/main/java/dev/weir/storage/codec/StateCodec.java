@@ -37,10 +37,12 @@ import java.util.function.IntFunction;
  *              lastDelayMs (omitted with all that follows if it, k and d are 0) |
  *              k, account × k (suspended; omitted with all that follows if k and d are 0) |
  *              d, delayed × d (omitted if d is 0)
- *   account  = algorithm | terms | state, with times relative to lastChargeMs
+ *   account  = algorithm | terms | state, with times relative to lastChargeMs |
+ *              what corrects its charges (omitted if it has none; a bit of the terms) as in {@link CorrectionsCodec}
  *   delayed  = start, from the previous one or lastChargeMs | cost | 0, or 1 + limit and window of the override |
  *              bits of the accounts that it does not change
- *   log      = id | first | head − first | tail − head | oldest | expired sum | segment (the tail)
+ *   log      = id (+ 2^30 if entries were corrected) | first | head − first | tail − head | oldest | expired sum |
+ *              segment (the tail) | end of the corrected segments − first (omitted if no entries were corrected)
  *   segment  = sum before | size | first time | (time since the previous entry, cost) × size
  * </pre>
  *
@@ -51,6 +53,8 @@ public final class StateCodec {
     private static final int VERSION = 1;
     private static final int COUNT_DENIED = 1;
     private static final int STRICT = 2;
+    private static final int CORRECTS = 4;
+    private static final long CORRECTED_LOG = 1 << 30;
 
     /** The algorithms of accounts. The codes are persisted. */
     private enum Algorithm {
@@ -196,20 +200,27 @@ public final class StateCodec {
     }
 
     private static void writeAccount(StateBytes out, LimitAccount<?> account, long lastMs) {
+        writeUsage(out, account, lastMs);
+        if (CorrectionsCodec.has(account.state())) {
+            CorrectionsCodec.write(out, account.state(), lastMs);
+        }
+    }
+
+    private static void writeUsage(StateBytes out, LimitAccount<?> account, long lastMs) {
         Limit<?> limit = account.limit();
         if (limit instanceof FixedWindow terms) {
-            writeTerms(out, Algorithm.FIXED_WINDOW, terms.limit(), terms.perMs(), flags(terms, false));
+            writeTerms(out, Algorithm.FIXED_WINDOW, terms.limit(), terms.perMs(), flags(account, false));
             writeWindow(out, (AlignedWindow.Window) account.state(), lastMs);
         } else if (limit instanceof CalendarWindow terms) {
-            writeTerms(out, Algorithm.CALENDAR_WINDOW, terms.limit(), code(terms.period()), flags(terms, false));
+            writeTerms(out, Algorithm.CALENDAR_WINDOW, terms.limit(), code(terms.period()), flags(account, false));
             out.write(terms.zone().getId());
             writeWindow(out, (AlignedWindow.Window) account.state(), lastMs);
         } else if (limit instanceof SlidingWindowLog terms) {
-            writeTerms(out, Algorithm.SLIDING_WINDOW_LOG, terms.limit(), terms.perMs(), flags(terms, false));
+            writeTerms(out, Algorithm.SLIDING_WINDOW_LOG, terms.limit(), terms.perMs(), flags(account, false));
             writeLog(out, (Log) account.state(), lastMs);
         } else if (limit instanceof SlidingWindowCounter terms) {
             SlidingWindowCounter.Windows state = (SlidingWindowCounter.Windows) account.state();
-            int flags = flags(terms, terms.strict());
+            int flags = flags(account, terms.strict());
             writeTerms(out, Algorithm.SLIDING_WINDOW_COUNTER, terms.limit(), terms.perMs(), flags);
             out.write(lastMs - state.startMs());
             out.write(state.previous());
@@ -217,19 +228,20 @@ public final class StateCodec {
         } else if (limit instanceof ContinuousBucket terms) {
             ContinuousBucket.Level state = (ContinuousBucket.Level) account.state();
             boolean leaky = terms instanceof LeakyBucket;
-            writeRate(out, leaky ? Algorithm.LEAKY_BUCKET : Algorithm.TOKEN_BUCKET, terms.rate(), flags(terms, false));
+            writeRate(
+                    out, leaky ? Algorithm.LEAKY_BUCKET : Algorithm.TOKEN_BUCKET, terms.rate(), flags(account, false));
             out.write(terms.burst());
             out.write(state.units());
             out.writeSigned(lastMs - state.atMs());
         } else if (limit instanceof Gcra terms) {
             Gcra.Arrival state = (Gcra.Arrival) account.state();
-            writeRate(out, Algorithm.GCRA, terms.rate(), flags(terms, false));
+            writeRate(out, Algorithm.GCRA, terms.rate(), flags(account, false));
             out.write(terms.burst());
             out.writeSigned(state.tatMs() - lastMs);
             out.write(state.part());
         } else if (limit instanceof IntervalBucket terms) {
             IntervalBucket.Steps state = (IntervalBucket.Steps) account.state();
-            writeTerms(out, Algorithm.INTERVAL_BUCKET, terms.tokens(), terms.perMs(), flags(terms, false));
+            writeTerms(out, Algorithm.INTERVAL_BUCKET, terms.tokens(), terms.perMs(), flags(account, false));
             out.write(terms.burst());
             out.write(state.used());
             out.write(lastMs - state.stepMs());
@@ -251,6 +263,12 @@ public final class StateCodec {
             return LimitAccount.open(new Blocked(), lastMs);
         }
         int flags = in.readByte();
+        LimitAccount<?> account = readUsage(in, algorithm, flags, lastMs, readers);
+        return (flags & CORRECTS) != 0 ? CorrectionsCodec.read(in, account, lastMs) : account;
+    }
+
+    private static LimitAccount<?> readUsage(
+            StateBytes in, Algorithm algorithm, int flags, long lastMs, IntFunction<SegmentReader> readers) {
         boolean countDenied = (flags & COUNT_DENIED) != 0;
         long limit = in.read();
         long perMs = in.read(); // for a calendar window, the code of its period
@@ -333,32 +351,41 @@ public final class StateCodec {
         out.write(perMs);
     }
 
-    private static int flags(Limit<?> limit, boolean strict) {
-        return (limit.countDenied() ? COUNT_DENIED : 0) | (strict ? STRICT : 0);
+    private static int flags(LimitAccount<?> account, boolean strict) {
+        return (account.limit().countDenied() ? COUNT_DENIED : 0)
+                | (strict ? STRICT : 0)
+                | (CorrectionsCodec.has(account.state()) ? CORRECTS : 0);
     }
 
     private static void writeLog(StateBytes out, Log log, long lastMs) {
         if (!log.isStored()) {
             throw new IllegalStateException("a log is written before its segments");
         }
-        out.write(log.id());
+        long correctedEnd = log.segments().correctedEnd();
+        out.write(correctedEnd > 0 ? log.id() + CORRECTED_LOG : log.id());
         out.write(log.segments().first());
         out.write(log.headNumber() - log.segments().first());
         out.write(log.segments().end() - log.headNumber());
         out.writeSigned(lastMs - log.oldestMs());
         out.writeSigned(log.expiredSum());
         writeSegment(out, log.tail(), lastMs);
+        if (correctedEnd > 0) {
+            out.write(correctedEnd - log.segments().first());
+        }
     }
 
     private static Log readLog(StateBytes in, long lastMs, IntFunction<SegmentReader> readers) {
-        int logId = (int) in.read();
+        long id = in.read();
+        int logId = (int) (id & CORRECTED_LOG - 1);
         long first = in.read();
         long head = first + in.read();
         long tailNumber = head + in.read();
         long oldestMs = lastMs - in.readSigned();
         long gone = in.readSigned();
-        FullSegments segments = FullSegments.stored(readers.apply(logId), first, tailNumber);
-        return new Log(logId, segments, head, gone, oldestMs, readSegment(in, lastMs));
+        LogSegment tail = readSegment(in, lastMs);
+        long correctedEnd = (id & CORRECTED_LOG) != 0 ? first + in.read() : 0;
+        FullSegments segments = FullSegments.stored(readers.apply(logId), first, tailNumber, correctedEnd);
+        return new Log(logId, segments, head, gone, oldestMs, tail);
     }
 
     private static void writeSegment(StateBytes out, LogSegment segment, long fromMs) {

@@ -16,12 +16,14 @@ import dev.weir.event.StateKey;
 import dev.weir.limit.Blocked;
 import dev.weir.limit.CalendarPeriod;
 import dev.weir.limit.CalendarWindow;
+import dev.weir.limit.Charge;
 import dev.weir.limit.FixedWindow;
 import dev.weir.limit.Gcra;
 import dev.weir.limit.IntervalBucket;
 import dev.weir.limit.LeakyBucket;
 import dev.weir.limit.Limit;
 import dev.weir.limit.LimitAccount;
+import dev.weir.limit.LogSegment;
 import dev.weir.limit.Rate;
 import dev.weir.limit.SegmentReader;
 import dev.weir.limit.SegmentWrite;
@@ -38,6 +40,7 @@ import dev.weir.policy.RequestKey;
 import java.nio.charset.StandardCharsets;
 import java.time.Instant;
 import java.time.ZoneId;
+import java.util.ArrayList;
 import java.util.Arrays;
 import java.util.HashMap;
 import java.util.HexFormat;
@@ -83,8 +86,17 @@ class StateCodecTest {
         }
 
         private SegmentReader reader(String prefix) {
-            return readers.computeIfAbsent(
-                    prefix, each -> number -> StateCodec.decodeSegment(segments.get(each + number)));
+            return readers.computeIfAbsent(prefix, each -> new SegmentReader() {
+                @Override
+                public LogSegment get(long number) {
+                    return StateCodec.decodeSegment(segments.get(each + number));
+                }
+
+                @Override
+                public LogSegment node(long number) {
+                    return segments.containsKey(each + number) ? get(number) : LogSegment.empty(0);
+                }
+            });
         }
 
         private Log store(String prefix, Log log) {
@@ -133,6 +145,67 @@ class StateCodecTest {
             }
         }
         assertThat(states.segments).isNotEmpty();
+    }
+
+    @Test
+    void charges_that_can_be_corrected_survive_a_round_trip() {
+        List<Limit<?>> limits = List.of(
+                new FixedWindow(5_000, 1_000, false),
+                new SlidingWindowLog(5_000, 1_000, true),
+                new SlidingWindowCounter(5_000, 1_000, true, false),
+                new TokenBucket(Rate.of(7, 1_100), 80, false),
+                new LeakyBucket(Rate.of(50, 1_000), 5_000, true),
+                new Gcra(Rate.of(7, 1_100), 900, false),
+                new IntervalBucket(30, 500, 6_000, false));
+        Random random = new Random(2);
+        EncodingStates states = new EncodingStates();
+        for (Limit<?> limit : limits) {
+            StateKey key = new StateKey("c", limit.toString(), List.of());
+            long nowMs = 1_700_000_000_000L;
+            LimitAccount<?> account = LimitAccount.open(limit, nowMs);
+            List<Charge> open = new ArrayList<>();
+            for (int i = 0; i < 2_000; i++) {
+                nowMs += random.nextInt(3);
+                if (random.nextInt(3) > 0) {
+                    Charge charge = new Charge(i, nowMs, random.nextInt(4));
+                    account = account.chargeReserved(charge);
+                    open.add(charge);
+                } else if (!open.isEmpty()) {
+                    Charge charge = open.remove(random.nextInt(open.size()));
+                    account = account.settled(charge, random.nextInt(6), 10_000, nowMs);
+                }
+                if (random.nextInt(20) == 0) {
+                    Limit<?> other = limit instanceof SlidingWindowCounter
+                            ? new SlidingWindowCounter(1 + random.nextInt(50), 1_000, true, false)
+                            : limit instanceof IntervalBucket
+                                    ? new IntervalBucket(30, 500, 1 + random.nextInt(50), false)
+                                    : limit;
+                    account = account.migrateTo(other, nowMs);
+                }
+                states.put(key, new PolicyState(nowMs, 0, List.of(account), List.of()));
+                account = states.get(key).accounts().get(0);
+            }
+        }
+        assertThat(states.segments.keySet()).anyMatch(key -> key.contains("/-"));
+    }
+
+    @Test
+    void a_state_without_charges_that_can_be_corrected_is_as_long_as_before_there_were_any() {
+        for (Limit<?> limit : List.of(
+                new TokenBucket(Rate.of(7, 1_100), 80, false),
+                new Gcra(Rate.of(7, 1_100), 80, false),
+                new IntervalBucket(30, 500, 60, false),
+                new FixedWindow(50, 1_000, false),
+                new SlidingWindowLog(50, 1_000, false))) {
+            LimitAccount<?> plain = LimitAccount.open(limit, 500).charge(5, 500);
+            Charge charge = new Charge(1, 500, 5);
+            LimitAccount<?> reserved = LimitAccount.open(limit, 500).chargeReserved(charge);
+            assertThat(encoded(reserved.forgotten(charge))).isEqualTo(encoded(plain));
+        }
+    }
+
+    private static byte[] encoded(LimitAccount<?> account) {
+        return StateCodec.encode(new PolicyState(500, 0, List.of(account), List.of()));
     }
 
     @ParameterizedTest
