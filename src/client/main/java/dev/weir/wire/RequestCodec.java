@@ -75,12 +75,18 @@ public final class RequestCodec {
      *
      * @param request the request
      * @return the value of a record
+     * @throws IllegalArgumentException if the request is about a reservation, for which records have no fields
      */
     public byte[] encode(Request request) {
+        int kind = KINDS.indexOf(request.kind());
+        if (kind < 0 || request.reserveMs() != null || request.settles() != null) {
+            throw new IllegalArgumentException(
+                    "records have no fields for reservations, the request is a " + request.kind());
+        }
         BytesEncoder out = BytesEncoder.begin(header);
         out.write(request.requestId());
         out.write(request.client());
-        out.write(KINDS.indexOf(request.kind()));
+        out.write(kind);
         out.writeOptional(request.tier());
         out.write(request.cost());
         out.writeOptional(request.sizeBytes());
@@ -181,6 +187,8 @@ public final class RequestCodec {
                 in.readPresent() ? in.readWord(words) : null,
                 in.readPresent() ? new LimitOverride(in.readLong(), in.readLong()) : null,
                 in.readPresent() ? in.readWord(words) : null,
+                null,
+                null,
                 timestampMs,
                 source);
     }
@@ -203,6 +211,8 @@ public final class RequestCodec {
                 event.getQueue(),
                 override(event.getLimitOverride()),
                 event.getPolicyId(),
+                null,
+                null,
                 timestampMs,
                 source);
     }

@@ -1,5 +1,10 @@
 package dev.weir.decision;
 
+import dev.weir.decision.state.HeldCharge;
+import dev.weir.decision.state.PolicyState;
+import java.util.ArrayList;
+import java.util.List;
+
 /** The check of limits that are counted in the decider's own states. */
 abstract sealed class CountedCheck extends PolicyCheck permits LocalCheck, ThrottleCheck {
 
@@ -16,8 +21,23 @@ abstract sealed class CountedCheck extends PolicyCheck permits LocalCheck, Throt
     /**
      * Returns this check after the request, or its denial, was charged. A limit that counts a denial is checked again,
      * since the request may pass later than before.
+     *
+     * @param reserving the reservation that the request creates
      */
-    abstract CountedCheck charged(boolean denied);
+    abstract CountedCheck charged(boolean denied, Reserving reserving);
+
+    /** Returns the time of the charge, of the check before or after it. */
+    abstract long chargedAtMs();
+
+    /** Returns what was charged to a reservation. */
+    final HeldCharge held(Reserving reserving) {
+        PolicyState state = usage.state();
+        List<Long> origins = new ArrayList<>(size());
+        for (int i = 0; i < size(); i++) {
+            origins.add(state.reserved().origin(i));
+        }
+        return new HeldCharge(of.key, observes(), chargedAtMs(), reserving.slotMs(policy()), origins);
+    }
 
     @Override
     final boolean isShared() {

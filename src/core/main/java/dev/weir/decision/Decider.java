@@ -7,6 +7,7 @@ import dev.weir.decision.state.PoliciesInForce;
 import dev.weir.decision.state.PolicyStates;
 import dev.weir.decision.state.QuotaSource;
 import dev.weir.decision.state.ReadOnlyStates;
+import dev.weir.decision.state.Reservation;
 import dev.weir.decision.state.WritablePolicyStates;
 import dev.weir.event.Admission;
 import dev.weir.event.AwaitLease;
@@ -23,6 +24,7 @@ import dev.weir.policy.Policy;
 import dev.weir.policy.PolicyTable;
 import dev.weir.policy.ThrottleConflict;
 import java.util.List;
+import java.util.Optional;
 
 /**
  * Decides requests: finds the policies that apply, checks all of their limits, and charges either all of them or none.
@@ -136,28 +138,50 @@ public final class Decider {
 
     /** Decides a request, and writes the changes to the states and the leases. */
     public DecisionResult decide(Request request, PolicyTable policies) {
+        if (request.isForReservation()) {
+            return new ReservationEnding(states, policies).decide(request);
+        }
         if (request.kind() == RequestKind.CANCEL) {
             return Admission.cancel(request);
         }
         PoliciesInForce inForce = PoliciesInForce.of(request, policies, states, shared);
         Policy[] applicable = inForce.policies();
-        if (applicable.length == 0) {
+        boolean reserves = Reserving.isWanted(request, applicable);
+        if (applicable.length == 0 && !reserves) {
             return request.policyId() == null ? Decision.unmatched(request) : notApplicable(request);
         }
         long windowMs = IdempotencyCheck.windowMs(request, applicable);
         if (windowMs == 0) {
-            return decideFirst(request, inForce, policies);
+            return reserves
+                    ? decideReserving(request, inForce, policies)
+                    : decideFirst(request, inForce, policies, false);
         }
         IdempotencyCache.Entry first = IdempotencyCheck.firstAnswer(request, states);
         if (first == null) {
-            return IdempotencyCheck.storeAnswer(request, decideFirst(request, inForce, policies), windowMs, states);
+            DecisionResult result = reserves
+                    ? decideReserving(request, inForce, policies)
+                    : decideFirst(request, inForce, policies, false);
+            return IdempotencyCheck.storeAnswer(request, result, windowMs, states);
         }
         return IdempotencyCheck.isSameContent(request, first)
                 ? IdempotencyCheck.repeatAnswer(request, first)
                 : mismatch(request, inForce);
     }
 
-    private DecisionResult decideFirst(Request request, PoliciesInForce inForce, PolicyTable policies) {
+    private DecisionResult decideReserving(Request request, PoliciesInForce inForce, PolicyTable policies) {
+        Optional<Reservation> earlier = ReservationOpening.earlier(request, states);
+        if (earlier.isPresent()) {
+            return ReservationOpening.isSameContent(request, earlier.get())
+                    ? ReservationOpening.repeatAnswer(request, earlier.get())
+                    : mismatch(request, inForce);
+        }
+        ReservationEnding ending = new ReservationEnding(states, policies);
+        states.reservations().sweep(request.timestampMs()).forEach(ending::expire);
+        return decideFirst(request, inForce, policies, true);
+    }
+
+    private DecisionResult decideFirst(
+            Request request, PoliciesInForce inForce, PolicyTable policies, boolean reserves) {
         Evaluation evaluated = Evaluation.of(request, inForce, states, shared);
         if (shared instanceof LeaseContext) {
             evaluated = evaluated.demanded();
@@ -168,8 +192,17 @@ public final class Decider {
         }
         boolean refused = evaluated.refused();
         report(request, evaluated, refused);
-        Evaluation charged =
-                request.kind() == RequestKind.PEEK || evaluated.rejected() ? evaluated : evaluated.charged(refused);
+        Reserving reserving = reserves && !refused
+                ? Reserving.of(request, evaluated, states.reservations().nextNumber())
+                : Reserving.NONE;
+        if (reserving.isPresent()
+                && !reserving.isHidden()
+                && states.reservations().isFull()) {
+            return ReservationOpening.tooMany(request, Math.max(evaluated.nowMs(), evaluated.leaseTimeMs()));
+        }
+        Evaluation charged = request.kind() == RequestKind.PEEK || evaluated.rejected()
+                ? evaluated
+                : evaluated.charged(refused, reserving);
         charged.store(evaluated, states);
         if (refused) {
             Decision denied = refusal(request, charged);
@@ -177,6 +210,14 @@ public final class Decider {
                     ? new RetryForecast(states, shared, policies).withChanges(request, denied, inForce, charged.nowMs())
                     : denied;
         }
+        DecisionResult passed = passed(request, evaluated, charged);
+        return reserving.isPresent()
+                ? ReservationOpening.opened(request, passed, evaluated, charged, reserving, states.reservations())
+                : passed;
+    }
+
+    /** Returns the answer to a request that is not refused. */
+    private static DecisionResult passed(Request request, Evaluation evaluated, Evaluation charged) {
         List<String> observedBy = evaluated.observedBy();
         PolicyCheck[] enforcing = charged.enforcing();
         if (enforcing.length == 0 && request.policyId() == null) {
@@ -228,6 +269,9 @@ public final class Decider {
 
     private Decision mismatch(Request request, PoliciesInForce inForce) {
         Policy policy = IdempotencyCheck.denyingPolicy(inForce.policies());
+        if (policy == null) {
+            return ReservationOpening.mismatch(request, inForce.decidedAtMs(request, states, shared));
+        }
         listener.evaluated(policy, Outcome.DENIED);
         BindingLimit binding = BindingLimit.mismatch(policy);
         boolean shadowBanned = policy.onExceed() instanceof OnExceed.ShadowBan;

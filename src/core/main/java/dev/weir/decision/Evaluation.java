@@ -213,14 +213,17 @@ record Evaluation(PolicyCheck[] checks, long nowMs, long leaseTimeMs, Throttling
     /**
      * Returns the checks after all limits, or those that count denials if the request is refused, were charged. A
      * counted denial makes the delay longer.
+     *
+     * @param reserving the reservation that the request creates if it is not refused
      */
-    Evaluation charged(boolean refused) {
+    Evaluation charged(boolean refused, Reserving reserving) {
         PolicyCheck[] next = new PolicyCheck[checks.length];
         for (int i = 0; i < next.length; i++) {
             boolean denied = refused || checks[i].refuses();
             next[i] = checks[i] instanceof LeasedCheck leased
                     ? leased.charged(denied)
-                    : ((CountedCheck) checks[i]).charged(denied);
+                    : ((CountedCheck) checks[i])
+                            .charged(denied, reserving.holds(checks[i]) ? reserving : Reserving.NONE);
         }
         Evaluation charged = new Evaluation(next, nowMs, leaseTimeMs, throttling, shapingIndex);
         return refused && throttles() ? charged.throttledAgain() : charged;

@@ -46,7 +46,7 @@ final class IdempotencyCheck {
 
     /**
      * Returns the policy that denies a mismatch: the one with the longest window, or the first of these by layer, among
-     * those that do not only observe. {@link #windowMs} must be above 0.
+     * those that do not only observe; null if {@link #windowMs} is 0.
      */
     static Policy denyingPolicy(Policy[] applicable) {
         Policy longest = null;
@@ -75,12 +75,18 @@ final class IdempotencyCheck {
 
     /** Returns the first answer, addressed to this request. */
     static DecisionResult repeatAnswer(Request request, IdempotencyCache.Entry first) {
-        if (first.answer() instanceof IdempotentAnswer.SentToQueue sent) {
-            return Admission.of(request, sent)
-                    .withIdempotentUntilMs(first.untilMs())
-                    .asRepeated();
-        }
-        return ((Decision) first.answer()).asRepeated(request.source());
+        return repeatAnswer(request, first.answer(), first.untilMs());
+    }
+
+    /**
+     * Returns an answer, addressed to this request.
+     *
+     * @param untilMs until when the queue must repeat its answer, if the request was sent to one
+     */
+    static DecisionResult repeatAnswer(Request request, IdempotentAnswer first, long untilMs) {
+        return first instanceof IdempotentAnswer.SentToQueue sent
+                ? Admission.of(request, sent).withIdempotentUntilMs(untilMs).asRepeated()
+                : ((Decision) first).asRepeated(request.source());
     }
 
     /**
@@ -96,7 +102,7 @@ final class IdempotencyCheck {
         long untilMs = nowMs + windowMs;
         if (result instanceof Admission admission) {
             states.storeAnswer(RequestKey.of(request), ContentHash.of(request), admission.sent(), nowMs, untilMs);
-            return admission.withIdempotentUntilMs(untilMs);
+            return admission.withIdempotentUntilMs(Math.max(untilMs, admission.idempotentUntilMs()));
         }
         states.storeAnswer(RequestKey.of(request), ContentHash.of(request), (Decision) result, nowMs, untilMs);
         return result;

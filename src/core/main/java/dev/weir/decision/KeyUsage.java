@@ -3,7 +3,10 @@ package dev.weir.decision;
 import dev.weir.decision.state.LimitTimeline;
 import dev.weir.decision.state.PolicyState;
 import dev.weir.event.RequestKind;
+import dev.weir.limit.Charge;
+import dev.weir.limit.Concurrency;
 import dev.weir.limit.LimitAccount;
+import dev.weir.limit.Slots;
 import dev.weir.limit.Unlimited;
 
 /**
@@ -66,25 +69,41 @@ record KeyUsage(
         return !state.delayed().isEmpty();
     }
 
-    boolean permits(int index, long atMs) {
+    private boolean isOfSlots(int index) {
+        return accounts[index].limit() instanceof Concurrency;
+    }
+
+    /** Returns the time at which a limit is checked: slots are taken at once, also if the request is delayed. */
+    private long checkedAtMs(int index, long startMs) {
+        return isOfSlots(index) ? ownMs : startMs;
+    }
+
+    boolean permits(int index, long startMs) {
+        long atMs = checkedAtMs(index, startMs);
         return hasDelayed()
                 ? timeline(index).permits(of.request.cost(), atMs)
                 : accounts[index].permits(of.request.cost(), atMs);
     }
 
-    /** Returns the first time from {@code fromMs} on at which a limit that the request fits permits it. */
-    long nextPermittedMs(int index, long fromMs) {
+    /**
+     * Returns the first time from {@code startMs} on, or for slots from the policy's own time on, at which a limit that the
+     * request fits permits it.
+     */
+    long nextPermittedMs(int index, long startMs) {
+        long fromMs = checkedAtMs(index, startMs);
         return hasDelayed()
                 ? timeline(index).nextPermittedMs(of.request.cost(), fromMs)
                 : accounts[index].waitMs(of.request.cost(), fromMs) + fromMs;
     }
 
-    long remaining(int index, long atMs) {
+    long remaining(int index, long startMs) {
+        long atMs = checkedAtMs(index, startMs);
         return hasDelayed() ? timeline(index).remaining(atMs) : accounts[index].remaining(atMs);
     }
 
-    /** Returns how long after the request the whole limit is available, if nothing is charged after {@code atMs}. */
-    long resetAfterMs(int index, long atMs) {
+    /** Returns how long after the request the whole limit is available, if nothing is charged after {@code startMs}. */
+    long resetAfterMs(int index, long startMs) {
+        long atMs = checkedAtMs(index, startMs);
         return hasDelayed()
                 ? timeline(index).resetAtMs(atMs) - nowMs
                 : accounts[index].resetAfterMs(atMs) + atMs - nowMs;
@@ -95,20 +114,41 @@ record KeyUsage(
     }
 
     /** Returns the usage after the request was charged at {@code atMs}; this usage if it does not change. */
-    KeyUsage charged(long atMs) {
+    KeyUsage charged(long atMs, Reserving reserving) {
         LimitAccount<?>[] next = new LimitAccount<?>[accounts.length];
         for (int i = 0; i < next.length; i++) {
-            next[i] = charged(i, atMs);
+            next[i] = reserving.isPresent() ? reserved(i, atMs, reserving) : charged(i, atMs);
         }
-        return with(state, next, atMs);
+        return with(reservedState(reserving), next, atMs);
     }
 
     private LimitAccount<?> charged(int index, long atMs) {
         return switch (of.request.kind()) {
             case RESET -> accounts[index];
-            case SETTLE -> accounts[index].chargeUpTo(of.terms.get(index).maxUsed(), of.request.cost(), atMs);
+            case SETTLE ->
+                isOfSlots(index)
+                        ? accounts[index]
+                        : accounts[index].chargeUpTo(of.terms.get(index).maxUsed(), of.request.cost(), atMs);
             default -> accounts[index].charge(of.request.cost(), atMs);
         };
+    }
+
+    /** Returns an account after the charge of a reservation, or after its slots were taken. */
+    private LimitAccount<?> reserved(int index, long atMs, Reserving reserving) {
+        return accounts[index].limit() instanceof Concurrency limit
+                ? slotsTaken(limit, accounts[index], reserving)
+                : accounts[index].chargeReserved(new Charge(reserving.number(), atMs, of.request.cost()));
+    }
+
+    private LimitAccount<?> slotsTaken(Concurrency limit, LimitAccount<?> account, Reserving reserving) {
+        long endMs = reserving.startMs() + reserving.slotMs(of.policy);
+        return new LimitAccount<>(limit, limit.taken((Slots) account.state(), of.request.cost(), endMs, ownMs));
+    }
+
+    private PolicyState reservedState(Reserving reserving) {
+        return reserving.isPresent() && of.policy.countsUsage()
+                ? state.reservedBy(reserving.number(), reserving.endMs())
+                : state;
     }
 
     /** Returns the usage after the denial was charged to the limits that count denials; this usage if none does. */
@@ -121,14 +161,25 @@ record KeyUsage(
         return with(state, next, ownMs);
     }
 
-    /** Returns the usage with a charge that counts from {@code startMs} on; this usage if no limit counts anything. */
-    KeyUsage chargedLater(long startMs) {
+    /**
+     * Returns the usage with a charge that counts from {@code startMs} on, and with the slots taken now; this usage if no
+     * limit counts anything.
+     */
+    KeyUsage chargedLater(long startMs, Reserving reserving) {
         boolean counts = false;
+        LimitAccount<?>[] nextAccounts = accounts.clone();
         for (int i = 0; i < accounts.length; i++) {
-            counts |= !isUnlimited(i);
+            if (accounts[i].limit() instanceof Concurrency limit) {
+                nextAccounts[i] = slotsTaken(limit, accounts[i], reserving);
+            } else {
+                counts |= !isUnlimited(i);
+            }
         }
-        PolicyState next = counts ? state.withDelayed(startMs, of.request.cost(), of.override) : state;
-        return with(next, accounts, ownMs);
+        PolicyState next = reservedState(reserving);
+        return with(
+                counts ? next.withDelayed(startMs, of.request.cost(), of.override, reserving.number()) : next,
+                nextAccounts,
+                ownMs);
     }
 
     @SuppressWarnings("ReferenceEquality") // an unchanged account is the same object

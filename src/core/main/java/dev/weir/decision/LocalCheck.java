@@ -49,13 +49,20 @@ final class LocalCheck extends CountedCheck {
      */
     @Override
     @SuppressWarnings("ReferenceEquality") // an unchanged usage is the same object
-    LocalCheck charged(boolean denied) {
+    LocalCheck charged(boolean denied, Reserving reserving) {
         if (denied) {
             KeyUsage next = usage.deniedCharged();
             return next == usage ? this : new LocalCheck(next, clockMs(), refusingBits(next, clockMs()));
         }
-        KeyUsage next = isDelayed(usage, clockMs()) ? usage.chargedLater(clockMs()) : usage.charged(usage.ownMs());
+        KeyUsage next = isDelayed(usage, clockMs())
+                ? usage.chargedLater(clockMs(), reserving)
+                : usage.charged(usage.ownMs(), reserving);
         return next == usage ? this : new LocalCheck(next, clockMs(), refusingBits);
+    }
+
+    @Override
+    long chargedAtMs() {
+        return isDelayed(usage, clockMs()) ? clockMs() : usage.ownMs();
     }
 
     @Override

@@ -17,17 +17,22 @@ final class ThrottleCheck extends CountedCheck {
     /** {@inheritDoc} A delayed request is charged at its start, and advances the policy's time to it. */
     @Override
     @SuppressWarnings("ReferenceEquality") // an unchanged usage is the same object
-    ThrottleCheck charged(boolean denied) {
+    ThrottleCheck charged(boolean denied, Reserving reserving) {
         if (denied) {
             KeyUsage next = usage.deniedCharged();
             return next == usage ? this : new ThrottleCheck(next, clockMs(), waits, throttling);
         }
         if (!of.takes()) {
-            KeyUsage next = usage.charged(usage.ownMs());
+            KeyUsage next = usage.charged(usage.ownMs(), reserving);
             return next == usage ? this : new ThrottleCheck(next, clockMs(), waits, throttling);
         }
         long startMs = usage.nowMs() + throttling.delayMs();
-        return new ThrottleCheck(usage.charged(startMs), startMs, waits, throttling);
+        return new ThrottleCheck(usage.charged(startMs, reserving), startMs, waits, throttling);
+    }
+
+    @Override
+    long chargedAtMs() {
+        return of.takes() ? clockMs() : usage.ownMs();
     }
 
     private long maxDelayMs() {

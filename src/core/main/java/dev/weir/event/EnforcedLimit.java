@@ -16,7 +16,7 @@ package dev.weir.event;
  * @param policyId the id of the policy
  * @param number the place of the limit in its policy, from 1
  * @param quota the tokens that become available per window, 0 or more
- * @param windowMs the window; null if the limit has none because it permits nothing
+ * @param windowMs the window; null if the limit has none because it permits nothing or limits concurrency
  * @param remaining the largest cost that would pass now; null if it is not known
  * @param resetAfterMs the time until the whole limit is available again; null if it is not known
  * @param retryAfterMs the time until this limit permits the same cost; 0 if it permits it, null if it never does or if

@@ -5,7 +5,8 @@ import dev.weir.policy.Policy;
 /**
  * The limit that explains a decision, and its values after that decision. Times are whole milliseconds, rounded up.
  *
- * @param label for a policy, {@link Policy.Term#label}, {@code max-size}, {@code idempotency} or {@code refund}. For a
+ * @param label for a policy, {@link Policy.Term#label}, {@code max-size}, {@code idempotency}, {@code reservation} or
+ *     {@code refund}. For a
  *     queue, {@code capacity}, {@code total.capacity}, {@code max-wait}, {@code deadline}, {@code cost}, or the key field
  *     that the request lacks. For a RESET of a policy that does not apply, the id of the policy
  * @param limit the most that can be used at once; null if there is no such number

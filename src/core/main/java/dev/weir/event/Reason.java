@@ -8,8 +8,20 @@ public enum Reason {
     THROTTLED,
     /** No policy matches the request. */
     NO_POLICY,
-    /** A {@link RequestKind#SETTLE} was charged. */
+    /** A {@link RequestKind#SETTLE} was charged, or has settled a reservation. */
     SETTLED,
+    /** A {@link RequestKind#RELEASE} has ended a reservation. */
+    RELEASED,
+    /** A {@link RequestKind#RENEW} has prolonged a reservation. */
+    RENEWED,
+    /** The client has no open reservation with this requestId: there was none, or its time is over. Nothing changed. */
+    NOTHING_RESERVED,
+    /** The reservation was ended before, in another way. Nothing changed. */
+    ALREADY_ENDED,
+    /** There is no open reservation that a {@link RequestKind#RENEW} could prolong. */
+    RESERVATION_ENDED,
+    /** The partition has as many reservations as it may have. Nothing was charged. */
+    TOO_MANY_RESERVATIONS,
     /**
      * A {@link RequestKind#RESET} freed the usage of all limits that apply, or of those of the policy that it names.
      */
@@ -43,7 +55,9 @@ public enum Reason {
     EVICTED,
     /** The request's deadline or the queue's {@code max-wait} passed. */
     WAITED_TOO_LONG,
-    /** The request was withdrawn. For a {@link RequestKind#CANCEL}: it has withdrawn a request. */
+    /**
+     * The request was withdrawn. For a {@link RequestKind#CANCEL}: it has withdrawn a request, or ended a reservation.
+     */
     CANCELLED,
     /** There is no request to withdraw: it never waited in this queue, or no longer waits. */
     NOT_WAITING,

@@ -9,15 +9,20 @@ import java.util.Map;
  * @param client the client whose quota is used
  * @param kind what to do with the cost
  * @param tier the client's tier, null if it has none
- * @param cost tokens, 0 or more; signed for {@link RequestKind#SETTLE}
+ * @param cost tokens, 0 or more; signed for a {@link RequestKind#SETTLE} that does not name a reservation
  * @param sizeBytes the size of the request itself, in bytes; null if unknown
  * @param attributes further fields that policies match on, besides tier and client
  * @param deadlineMs the time after which the request is useless, in milliseconds since the epoch; null if there is none
  * @param payload copied unchanged to the release; null if there is none
- * @param queue the queue from which a {@link RequestKind#CANCEL} withdraws the request; null for other kinds
+ * @param queue the queue from which a {@link RequestKind#CANCEL} withdraws the request; null for a CANCEL of a
+ *     reservation and for other kinds
  * @param limitOverride the limit of this request, where policies allow one; null if it has none
  * @param policyId the only policy whose limits a {@link RequestKind#RESET} frees; null for all policies that apply, and
  *     for other kinds
+ * @param reserveMs how long the reservation lasts that a {@link RequestKind#CONSUME} creates, 1 to
+ *     {@value #MAX_RESERVE_MS} ms; null if it creates none, unless a policy has a concurrency limit
+ * @param settles the requestId of the reservation that a {@link RequestKind#SETTLE} ends; null if it ends none, and for
+ *     other kinds
  * @param timestampMs the timestamp of the request, in milliseconds since the epoch
  * @param source the position at which the request was read
  */
@@ -35,8 +40,13 @@ public record Request(
         String queue,
         LimitOverride limitOverride,
         String policyId,
+        Long reserveMs,
+        String settles,
         long timestampMs,
         Source source) {
+
+    /** The longest reservation: 30 days. */
+    public static final long MAX_RESERVE_MS = 2_592_000_000L;
 
     /**
      * Returns a builder of a request that consumes one token and has no optional field, timestamp 0 and {@link
@@ -87,6 +97,24 @@ public record Request(
     }
 
     /**
+     * Returns whether the request is about a reservation: it ends or prolongs the one that it names by its client and
+     * {@link #reservationId}.
+     */
+    public boolean isForReservation() {
+        return switch (kind) {
+            case RELEASE, RENEW -> true;
+            case SETTLE -> settles != null;
+            case CANCEL -> queue == null;
+            case CONSUME, PEEK, RESET -> false;
+        };
+    }
+
+    /** Returns the requestId of the reservation that the request creates, ends or prolongs. */
+    public String reservationId() {
+        return settles == null ? requestId : settles;
+    }
+
+    /**
      * Returns the value of a field for policies: {@code client}, {@code tier}, or an attribute.
      *
      * @return null if the request does not have the field
@@ -114,6 +142,8 @@ public record Request(
         private String queue;
         private LimitOverride limitOverride;
         private String policyId;
+        private Long reserveMs;
+        private String settles;
         private long timestampMs;
         private Source source = Source.NONE;
 
@@ -135,6 +165,8 @@ public record Request(
             queue = request.queue;
             limitOverride = request.limitOverride;
             policyId = request.policyId;
+            reserveMs = request.reserveMs;
+            settles = request.settles;
             timestampMs = request.timestampMs;
             source = request.source;
         }
@@ -211,6 +243,23 @@ public record Request(
             return this;
         }
 
+        /**
+         * Sets how long the reservation of a {@link RequestKind#CONSUME} lasts, in milliseconds; null for none, the
+         * default.
+         */
+        public Builder reserveMs(Long value) {
+            reserveMs = value;
+            return this;
+        }
+
+        /**
+         * Sets the requestId of the reservation that a {@link RequestKind#SETTLE} ends; null for none, the default.
+         */
+        public Builder settles(String value) {
+            settles = value;
+            return this;
+        }
+
         /** Sets the timestamp in milliseconds since the epoch. The default is 0. */
         public Builder timestampMs(long value) {
             timestampMs = value;
@@ -243,6 +292,8 @@ public record Request(
                     queue,
                     limitOverride,
                     policyId,
+                    reserveMs,
+                    settles,
                     timestampMs,
                     source);
         }

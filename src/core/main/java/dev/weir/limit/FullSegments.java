@@ -29,7 +29,8 @@ public record FullSegments(
         Added added,
         SumCorrections corrections) {
 
-    private static final SegmentReader NO_STORE = new SegmentReader() {
+    /** Reads from a store without segments. */
+    static final SegmentReader NO_STORE = new SegmentReader() {
         @Override
         public LogSegment get(long number) {
             throw new IllegalStateException("segment " + number + " was never stored");

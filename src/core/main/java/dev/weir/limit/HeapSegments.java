@@ -1,27 +1,32 @@
 package dev.weir.limit;
 
-import dev.weir.limit.SlidingWindowLog.Log;
 import java.util.HashMap;
 import java.util.Map;
 
-/** The stored full segments of one log on the heap, without persistence. */
+/** The stored segments of one state on the heap, without persistence. */
 public final class HeapSegments implements SegmentReader {
 
     private final Map<Long, LogSegment> segments = new HashMap<>();
 
     private HeapSegments() {}
 
-    /** Stores the changed segments of a log. Returns the log as it is stored; earlier values of it are then invalid. */
-    public static Log store(Log log) {
-        HeapSegments store = log.segments().store() instanceof HeapSegments own ? own : new HeapSegments();
-        for (SegmentWrite write : log.writes()) {
+    /** Stores the changed segments. Returns the state as it is stored; earlier values of it are then invalid. */
+    public static SegmentedState store(SegmentedState state) {
+        HeapSegments store = reader(state) instanceof HeapSegments own ? own : new HeapSegments();
+        for (SegmentWrite write : state.writes()) {
             if (write instanceof SegmentWrite.Put put) {
                 store.segments.put(put.number(), put.segment());
             } else if (write instanceof SegmentWrite.Delete delete) {
                 store.segments.remove(delete.number());
             }
         }
-        return log.stored(store);
+        return state.stored(store);
+    }
+
+    private static SegmentReader reader(SegmentedState state) {
+        return state instanceof SlidingWindowLog.Log log
+                ? log.segments().store()
+                : ((Slots) state).nodes().store();
     }
 
     @Override

@@ -24,6 +24,7 @@ public sealed interface Limit<S>
                 ContinuousBucket,
                 IntervalBucket,
                 Gcra,
+                Concurrency,
                 UncountedLimit {
 
     /**

@@ -89,6 +89,74 @@ public final class LogSegment {
         return of(sumBefore, times, all);
     }
 
+    /** Returns the cost of one entry. */
+    long cost(int index) {
+        return sum(index) - sum(index - 1);
+    }
+
+    /** Returns the index of the last entry that is not after {@code timeMs}; −1 if there is none. */
+    int indexUpTo(long timeMs) {
+        int index = Arrays.binarySearch(timesMs, timeMs);
+        return index >= 0 ? index : -index - 2;
+    }
+
+    /** Returns whether there is an entry at {@code timeMs}. */
+    boolean has(long timeMs) {
+        return Arrays.binarySearch(timesMs, timeMs) >= 0;
+    }
+
+    /** Returns the sum of all costs up to and including those at {@code timeMs}. */
+    long sumUpTo(long timeMs) {
+        return sum(indexUpTo(timeMs));
+    }
+
+    /**
+     * Returns this segment with {@code cost}, of either sign, added at any time. An entry of cost 0 is removed. There
+     * must be room for a new entry.
+     */
+    LogSegment plus(long timeMs, long cost) {
+        if (cost == 0) {
+            return this;
+        }
+        int at = indexUpTo(timeMs);
+        boolean exists = at >= 0 && timesMs[at] == timeMs;
+        if (exists && cost(at) == -cost) {
+            return without(at, at + 1);
+        }
+        int from = exists ? at : at + 1;
+        int gap = exists ? 0 : 1;
+        long[] times = new long[size() + gap];
+        long[] all = new long[size() + gap];
+        System.arraycopy(timesMs, 0, times, 0, from);
+        System.arraycopy(sums, 0, all, 0, from);
+        times[from] = timeMs;
+        all[from] = sum(at) + cost;
+        for (int i = from + 1; i < times.length; i++) {
+            times[i] = timesMs[i - gap];
+            all[i] = sums[i - gap] + cost;
+        }
+        return of(sumBefore, times, all);
+    }
+
+    /** Returns this segment without the entries from index {@code from} to {@code end − 1}, and without their costs. */
+    LogSegment without(int from, int end) {
+        long cost = sum(end - 1) - sum(from - 1);
+        long[] times = new long[size() - (end - from)];
+        long[] all = new long[times.length];
+        for (int i = 0; i < times.length; i++) {
+            int old = i < from ? i : i + end - from;
+            times[i] = timesMs[old];
+            all[i] = sums[old] - (i < from ? 0 : cost);
+        }
+        return of(sumBefore, times, all);
+    }
+
+    /** Returns this segment without the entries up to {@code timeMs}, and without their costs. */
+    LogSegment after(long timeMs) {
+        int ended = indexUpTo(timeMs) + 1;
+        return ended == 0 ? this : without(0, ended);
+    }
+
     /**
      * Returns this segment with the cost of the newest entry reduced by {@code cost}. An entry of cost 0 is removed.
      */

@@ -38,8 +38,7 @@ public record SlidingWindowLog(long limit, long perMs, boolean countDenied) impl
     }
 
     /**
-     * The state of a log: an immutable value, like any state. A charge does not change the stored segments that it
-     * reads, but returns a log whose {@link #writes} are to be carried out before the log is stored.
+     * The state of a log.
      *
      * @param id distinguishes the stored segments of this log from those of other logs under the same key
      * @param segments the full segments, of which those before the head are garbage
@@ -48,50 +47,47 @@ public record SlidingWindowLog(long limit, long perMs, boolean countDenied) impl
      * @param oldestMs the time of the oldest live entry; meaningless if there is none
      * @param tail the newest segment
      */
-    public record Log(int id, FullSegments segments, long headNumber, long expiredSum, long oldestMs, LogSegment tail) {
+    public record Log(int id, FullSegments segments, long headNumber, long expiredSum, long oldestMs, LogSegment tail)
+            implements SegmentedState {
 
         /** Returns the cost of the entries that were live at the last charge. */
         long liveCost() {
             return tail.lastSum() - expiredSum;
         }
 
-        /** Returns this log with another id. None of its segments may have been stored under the current one. */
+        @Override
         public Log withId(int other) {
             return new Log(other, segments, headNumber, expiredSum, oldestMs, tail);
         }
 
-        /** Returns this log for deletion: all of its full segments are garbage. */
+        @Override
         public Log retired() {
             return new Log(id, segments, segments.end(), 0, 0, LogSegment.empty(0));
         }
 
-        /** Returns this log without up to {@link #DELETES_PER_CHARGE} of its dead segments; see {@link #hasGarbage}. */
+        @Override
         public Log trimmed() {
             return hasGarbage()
                     ? with(segments.from(Math.min(headNumber, segments.first() + DELETES_PER_CHARGE)), tail)
                     : this;
         }
 
-        /** Returns whether the log has dead segments. */
+        @Override
         public boolean hasGarbage() {
             return segments.first() < headNumber;
         }
 
-        /** Returns whether the full segments are those that are stored. If so, there is nothing to write. */
+        @Override
         public boolean isStored() {
             return segments.isStored();
         }
 
-        /** Returns what has to be written to the store of the full segments, and is not yet. */
+        @Override
         public List<SegmentWrite> writes() {
             return segments.writes();
         }
 
-        /**
-         * Returns this log after its {@link #writes} were carried out.
-         *
-         * @param store reads its full segments
-         */
+        @Override
         public Log stored(SegmentReader store) {
             return with(FullSegments.stored(store, segments.first(), segments.end(), segments.correctedEnd()), tail);
         }

@@ -11,8 +11,8 @@ import java.util.TreeMap;
  * The SHA-256 hash of a request's content, by which a repeat is compared with the first request without storing that
  * request. Finding two contents with the same hash is infeasible, even for a client that chooses both.
  *
- * <p>The content is the cost, the tier, the size, the attributes, the payload, the limit override and the policyId. It
- * excludes the client, the kind and the requestId, which form the {@link RequestKey}, and what a producer may change
+ * <p>The content is the cost, the tier, the size, the attributes, the payload, the limit override, the policyId, the
+ * time of the reservation and the reservation that is settled. It excludes the client, the kind and the requestId, which form the {@link RequestKey}, and what a producer may change
  * when it sends a request again: the timestamp, the deadline and the headers. An unknown size counts as 0, as it does
  * for policies.
  */
@@ -20,12 +20,15 @@ import java.util.TreeMap;
 // length -1. Texts are hashed as UTF-16 units, because encoding to UTF-8 would replace unpaired surrogates.
 //
 //   cost  size  tier  number of attributes  (name  value) in the order of the names  payload  override  policyId
+//   reserveMs  settles
 //
-// A request without an override or a policyId adds nothing for it. A policyId begins with the length -1, which no
-// override does.
+// A request without an override, a policyId, a reserveMs or a settles adds nothing for it. A policyId begins with the
+// length -1, a reserveMs with -2 and a settles with -3, which no override does.
 public record ContentHash(long first, long second, long third, long fourth) {
 
     private static final int MISSING = -1;
+    private static final int RESERVE = -2;
+    private static final int SETTLES = -3;
 
     /** Returns the hash of the request's content. */
     public static ContentHash of(Request request) {
@@ -63,6 +66,18 @@ public record ContentHash(long first, long second, long third, long fourth) {
             put(null, policy);
             put(request.policyId(), policy);
             digest.update(policy.flip());
+        }
+        if (request.reserveMs() != null) {
+            digest.update(ByteBuffer.allocate(Integer.BYTES + Long.BYTES)
+                    .putInt(RESERVE)
+                    .putLong(request.reserveMs())
+                    .flip());
+        }
+        if (request.settles() != null) {
+            ByteBuffer settles = ByteBuffer.allocate(Integer.BYTES + bytes(request.settles()))
+                    .putInt(SETTLES);
+            put(request.settles(), settles);
+            digest.update(settles.flip());
         }
         ByteBuffer hash = ByteBuffer.wrap(digest.digest());
         return new ContentHash(hash.getLong(), hash.getLong(), hash.getLong(), hash.getLong());

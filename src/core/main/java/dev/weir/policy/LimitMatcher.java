@@ -1,6 +1,7 @@
 package dev.weir.policy;
 
 import dev.weir.limit.AlignedWindow;
+import dev.weir.limit.Concurrency;
 import dev.weir.limit.Limit;
 import java.util.HashMap;
 import java.util.List;
@@ -9,12 +10,13 @@ import java.util.function.BiPredicate;
 
 /**
  * Assigns the limits of a policy's previous version to those of its next version, so that usage continues: first equal
- * limits, then limits of the same algorithm and period, then those of the same algorithm, then the remaining ones.
+ * limits, then limits of the same algorithm and period, then those of the same algorithm, then the remaining ones. Slots
+ * of {@link Concurrency} limits and tokens of rates are different things: neither continues the other.
  */
 public final class LimitMatcher {
 
     private static final List<BiPredicate<Limit<?>, Limit<?>>> CRITERIA =
-            List.of(Limit::equals, Limit::hasSamePeriodAs, LimitMatcher::sameAlgorithm, (old, limit) -> true);
+            List.of(Limit::equals, Limit::hasSamePeriodAs, LimitMatcher::sameAlgorithm, LimitMatcher::sameUnit);
 
     private LimitMatcher() {}
 
@@ -35,6 +37,10 @@ public final class LimitMatcher {
             }
         }
         return pairs;
+    }
+
+    private static boolean sameUnit(Limit<?> old, Limit<?> limit) {
+        return old instanceof Concurrency == limit instanceof Concurrency;
     }
 
     /** Fixed windows by the clock and by the calendar count as the same algorithm. */

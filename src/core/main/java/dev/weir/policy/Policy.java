@@ -6,6 +6,7 @@ import dev.weir.event.Request;
 import dev.weir.event.RequestKind;
 import dev.weir.event.StateKey;
 import dev.weir.lease.LeaseTerms;
+import dev.weir.limit.Concurrency;
 import dev.weir.limit.Limit;
 import dev.weir.limit.LimitAccount;
 import java.util.ArrayList;
@@ -140,6 +141,9 @@ public record Policy(
         if (sharing != null) {
             requireSharable(onExceed, terms);
         }
+        if (terms.stream().anyMatch(term -> term.limit() instanceof Concurrency)) {
+            requireCountable(onExceed, sharing != null);
+        }
         if (sharing != null && isOfClient && !sharing.byClients()) {
             throw new IllegalArgumentException(
                     "max-wait must not be set if the key contains 'client', unless lease is client");
@@ -193,6 +197,18 @@ public record Policy(
             throw new IllegalArgumentException(
                     "allow-override must not be true if the quota is shared: it is lent in leases, which do not depend"
                             + " on requests");
+        }
+    }
+
+    private static void requireCountable(OnExceed onExceed, boolean isShared) {
+        if (onExceed instanceof OnExceed.Throttle || onExceed instanceof OnExceed.Shape) {
+            throw new IllegalArgumentException(
+                    "on-exceed must be deny, shadow-ban or observe if a limit is concurrency: when a slot is freed is"
+                            + " not known in advance. Let requests wait in a queue with max-in-flight instead");
+        }
+        if (isShared) {
+            throw new IllegalArgumentException(
+                    "a concurrency limit cannot be shared: its slots are counted by client. Add 'client' to the key");
         }
     }
 
@@ -305,6 +321,16 @@ public record Policy(
             }
         }
         return true;
+    }
+
+    /** Returns whether a limit is one of concurrency, so that requests that pass create reservations. */
+    public boolean limitsConcurrency() {
+        for (int i = 0; i < terms.size(); i++) {
+            if (terms.get(i).limit instanceof Concurrency) {
+                return true;
+            }
+        }
+        return false;
     }
 
     /** Returns whether a limit counts usage. If none does, requests change no stored usage. */

@@ -49,6 +49,12 @@ public record RequestRules(int maxPayloadBytes, int maxAttributes, int maxAttrib
                     Rejection.NEGATIVE_COST,
                     "cost must be 0 or more, is " + request.cost() + "; only a SETTLE can have a negative cost");
         }
+        if (request.cost() < 0 && request.settles() != null) {
+            return violation(
+                    Rejection.NEGATIVE_COST,
+                    "cost must be 0 or more if settles names a reservation, is " + request.cost()
+                            + ": it is what the request really cost");
+        }
         if (request.cost() > maxCost || request.cost() < -maxCost) {
             return violation(
                     Rejection.COST_TOO_LARGE,

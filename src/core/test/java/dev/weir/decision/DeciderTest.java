@@ -751,7 +751,7 @@ class DeciderTest {
                 decide(consume(1, 401), changed);
             }
             assertThat(states.segments()).as("segments of the log that is left").isEqualTo(12);
-            assertThat(states.of("c", "p").retiredLogs()).isEmpty();
+            assertThat(states.of("c", "p").retired()).isEmpty();
             assertThat(decide(peek(91, 401), changed).outcome()).isEqualTo(Outcome.DENIED);
             assertThat(decide(peek(90, 401), changed).outcome()).isEqualTo(Outcome.ALLOWED);
         }

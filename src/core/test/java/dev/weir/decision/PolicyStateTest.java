@@ -72,7 +72,7 @@ class PolicyStateTest {
         assertThat(state.lastChargeMs()).isEqualTo(3);
         assertThat(used(state, 3)).containsExactly(0L, 0L, 0L);
         assertThat(shelvesOf(state)).containsExactly(0, 1);
-        assertThat(state.retiredLogs()).isEmpty();
+        assertThat(state.retired()).isEmpty();
     }
 
     @Test
@@ -132,7 +132,7 @@ class PolicyStateTest {
             PolicyState suspended = under(state, 0, uncounted);
             assertThat(used(suspended, 0)).containsExactly(0L);
             assertThat(suspended.suspended()).isEqualTo(state.accounts());
-            assertThat(suspended.retiredLogs()).isEmpty();
+            assertThat(suspended.retired()).isEmpty();
             assertThat(suspended.expiresAtMs()).isEqualTo(state.expiresAtMs());
             assertThat(under(suspended, 0, window(5, 1_000), log(9, 1_000)).accounts())
                     .isEqualTo(state.accounts());
@@ -146,7 +146,7 @@ class PolicyStateTest {
         assertThat(used(under(suspended, 1_000, window(5, 1_000)), 1_000)).containsExactly(0L);
         PolicyState counted = under(suspended, 0, window(5, 1_000));
         assertThat(counted.suspended()).isEmpty();
-        assertThat(counted.retiredLogs()).hasSize(1);
+        assertThat(counted.retired()).hasSize(1);
         assertThat(counted.purge().isPurged()).isTrue();
     }
 
@@ -171,7 +171,7 @@ class PolicyStateTest {
         assertThat(shelvesOf(under(state, 0, log(6, 1_000), log(7, 1_000), log(8, 1_000))))
                 .containsExactly(1, 0, 2);
         PolicyState without = under(state, 0, window(9, 9), window(8, 8));
-        assertThat(without.retiredLogs()).hasSize(2);
+        assertThat(without.retired()).hasSize(2);
         assertThat(shelvesOf(under(without, 0, log(5, 1_000), log(6, 1_000)))).containsExactly(2, 3);
     }
 
@@ -238,7 +238,7 @@ class PolicyStateTest {
             after(1, 10_000, log(1_000, 5_000));
         }
         assertThat(states.segments()).isZero();
-        assertThat(states.of("c", "p").retiredLogs()).isEmpty();
+        assertThat(states.of("c", "p").retired()).isEmpty();
     }
 
     /** Whatever changes, waits stay finite, every segment that is read exists, and in the end none is left. */

@@ -139,9 +139,9 @@ class CorrectedLogTest {
         }
         assertThat(expired.segments().size()).isZero();
         MapSegments left = new MapSegments(trial.segments());
-        Log retired = left.store(trial.state().stored(left).retired());
+        Log retired = (Log) left.store(trial.state().stored(left).retired());
         while (retired.hasGarbage()) {
-            retired = left.store(retired.trimmed());
+            retired = (Log) left.store(retired.trimmed());
         }
         assertThat(left.size()).isZero();
     }

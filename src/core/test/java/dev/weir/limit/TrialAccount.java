@@ -1,7 +1,5 @@
 package dev.weir.limit;
 
-import dev.weir.limit.SlidingWindowLog.Log;
-
 /** A mutable account that can be copied, with its segments, for experiments. */
 final class TrialAccount<S> {
 
@@ -29,16 +27,16 @@ final class TrialAccount<S> {
         return new TrialAccount<>(stored(reading(account, copy).migrateTo(terms, nowMs), copy), copy);
     }
 
-    @SuppressWarnings("unchecked") // an account whose state is a Log has a limit for logs
+    @SuppressWarnings("unchecked") // an account whose state has segments has a limit for them
     private static <S> LimitAccount<S> reading(LimitAccount<S> account, MapSegments segments) {
-        return account.state() instanceof Log log
+        return account.state() instanceof SegmentedState log
                 ? new LimitAccount<>(account.limit(), (S) log.stored(segments))
                 : account;
     }
 
-    @SuppressWarnings("unchecked") // an account whose state is a Log has a limit for logs
+    @SuppressWarnings("unchecked") // an account whose state has segments has a limit for them
     private static <S> LimitAccount<S> stored(LimitAccount<S> account, MapSegments segments) {
-        return account.state() instanceof Log log && !log.isStored()
+        return account.state() instanceof SegmentedState log && !log.isStored()
                 ? new LimitAccount<>(account.limit(), (S) segments.store(log))
                 : account;
     }

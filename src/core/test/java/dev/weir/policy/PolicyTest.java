@@ -2,6 +2,7 @@ package dev.weir.policy;
 
 import static dev.weir.decision.Samples.keyed;
 import static dev.weir.decision.Samples.maxSize;
+import static dev.weir.decision.Samples.onExceed;
 import static dev.weir.decision.Samples.policy;
 import static dev.weir.decision.Samples.request;
 import static dev.weir.decision.Samples.sized;
@@ -12,6 +13,7 @@ import static org.assertj.core.api.Assertions.assertThatIllegalArgumentException
 import dev.weir.decision.Samples;
 import dev.weir.event.Request;
 import dev.weir.event.StateKey;
+import dev.weir.limit.Concurrency;
 import dev.weir.limit.Limit;
 import java.util.Collections;
 import java.util.List;
@@ -49,6 +51,33 @@ class PolicyTest {
                 .isThrownBy(
                         () -> policy("a", Collections.nCopies(17, window(1, 1)).toArray(Limit<?>[]::new)))
                 .withMessage("limits must be 1 to 16, are 17");
+    }
+
+    @Test
+    void a_concurrency_limit_is_counted_by_client_and_neither_throttles_nor_shapes() {
+        Policy policy = policy("a", new Concurrency(10, 60_000), window(1, 1));
+        assertThat(onExceed(OnExceed.OBSERVE, policy).limits()).hasSize(2);
+        assertThat(onExceed(OnExceed.SHADOW_BAN, policy).limits()).hasSize(2);
+        for (OnExceed other : List.of(new OnExceed.Throttle(5), new OnExceed.Shape("q"))) {
+            assertThatIllegalArgumentException()
+                    .isThrownBy(() -> onExceed(other, policy))
+                    .withMessageStartingWith("on-exceed must be deny, shadow-ban or observe if a limit is concurrency");
+        }
+        assertThatIllegalArgumentException()
+                .isThrownBy(() -> keyed(List.of("tier"), policy))
+                .withMessage(
+                        "a concurrency limit cannot be shared: its slots are counted by client. Add 'client' to the"
+                                + " key");
+    }
+
+    @Test
+    void slots_and_tokens_do_not_continue_one_another() {
+        List<Limit<?>> before = List.of(new Concurrency(10, 60_000), window(1, 1));
+        assertThat(LimitMatcher.of(before, List.of(window(2, 7), new Concurrency(1, 1))))
+                .isEqualTo(Map.of(0, 1, 1, 0));
+        assertThat(LimitMatcher.of(before.subList(0, 1), List.of(window(2, 7)))).isEmpty();
+        assertThat(LimitMatcher.of(before.subList(1, 2), List.of(new Concurrency(1, 1))))
+                .isEmpty();
     }
 
     @Test

@@ -3,13 +3,13 @@ package dev.weir.storage;
 import dev.weir.limit.LogSegment;
 import dev.weir.limit.SegmentReader;
 import dev.weir.limit.SegmentWrite;
-import dev.weir.limit.SlidingWindowLog.Log;
+import dev.weir.limit.SegmentedState;
 import dev.weir.storage.codec.StateCodec;
 import dev.weir.wire.KeyCodec;
 import org.apache.kafka.common.utils.Bytes;
 import org.apache.kafka.streams.state.KeyValueStore;
 
-/** The full segments of one log in a store. Caches the segment read last, which a request reads several times. */
+/** The segments of one state in a store. Caches the segment read last, which a request reads several times. */
 public final class StoredSegments implements SegmentReader {
 
     private final KeyValueStore<Bytes, byte[]> store;
@@ -24,16 +24,16 @@ public final class StoredSegments implements SegmentReader {
         this.logId = logId;
     }
 
-    /** Stores the changed segments of a log. Returns the log as it is stored; earlier values of it are then invalid. */
-    public static Log store(KeyValueStore<Bytes, byte[]> store, byte[] stateKey, Log log) {
-        for (SegmentWrite write : log.writes()) {
+    /** Stores the changed segments. Returns the state as it is stored; earlier values of it are then invalid. */
+    public static SegmentedState store(KeyValueStore<Bytes, byte[]> store, byte[] stateKey, SegmentedState state) {
+        for (SegmentWrite write : state.writes()) {
             if (write instanceof SegmentWrite.Put put) {
-                store.put(key(stateKey, log.id(), put.number()), StateCodec.encode(put.segment()));
+                store.put(key(stateKey, state.id(), put.number()), StateCodec.encode(put.segment()));
             } else if (write instanceof SegmentWrite.Delete delete) {
-                store.put(key(stateKey, log.id(), delete.number()), null);
+                store.put(key(stateKey, state.id(), delete.number()), null);
             }
         }
-        return log.stored(new StoredSegments(store, stateKey, log.id()));
+        return state.stored(new StoredSegments(store, stateKey, state.id()));
     }
 
     @Override

@@ -1,12 +1,13 @@
 package dev.weir.decision;
 
+import dev.weir.decision.state.BoundedReservations;
 import dev.weir.decision.state.IdempotencyCache;
 import dev.weir.decision.state.PolicyState;
 import dev.weir.decision.state.WritablePolicyStates;
 import dev.weir.event.IdempotentAnswer;
 import dev.weir.event.StateKey;
 import dev.weir.limit.MapSegments;
-import dev.weir.limit.SlidingWindowLog.Log;
+import dev.weir.limit.SegmentedState;
 import dev.weir.policy.ContentHash;
 import dev.weir.policy.RequestKey;
 import java.util.HashMap;
@@ -21,6 +22,7 @@ public final class MapStates implements WritablePolicyStates {
     private final Map<StateKey, PolicyState> byKey = new HashMap<>();
     private final Map<LogKey, MapSegments> segmentStores = new HashMap<>();
     private final IdempotencyCache idempotencyCache;
+    private final BoundedReservations reservations;
     private int puts;
 
     public MapStates() {
@@ -28,7 +30,23 @@ public final class MapStates implements WritablePolicyStates {
     }
 
     public MapStates(IdempotencyCache idempotencyCache) {
+        this(idempotencyCache, BoundedReservations.inMemory(1_000_000, 3_600_000));
+    }
+
+    MapStates(IdempotencyCache idempotencyCache, BoundedReservations reservations) {
         this.idempotencyCache = idempotencyCache;
+        this.reservations = reservations;
+    }
+
+    /** Returns states that keep at most so many reservations. */
+    static MapStates withReservations(int most, long lateMs) {
+        return new MapStates(
+                IdempotencyCache.inMemory(1_000_000, 3_600_000), BoundedReservations.inMemory(most, lateMs));
+    }
+
+    @Override
+    public BoundedReservations reservations() {
+        return reservations;
     }
 
     @Override
@@ -46,7 +64,7 @@ public final class MapStates implements WritablePolicyStates {
         return state.stored(log -> segments(key, log).store(log));
     }
 
-    private MapSegments segments(StateKey key, Log log) {
+    private MapSegments segments(StateKey key, SegmentedState log) {
         return segmentStores.computeIfAbsent(new LogKey(key, log.id()), id -> new MapSegments());
     }
 

@@ -1,6 +1,5 @@
 package dev.weir.limit;
 
-import dev.weir.limit.SlidingWindowLog.Log;
 import java.util.TreeMap;
 
 /** Segments in memory that count calls. */
@@ -17,16 +16,16 @@ public final class MapSegments implements SegmentReader {
         byNumber.putAll(other.byNumber);
     }
 
-    /** Stores the changed segments of a log. Returns the log as it is stored. */
-    public Log store(Log log) {
-        for (SegmentWrite write : log.writes()) {
+    /** Stores the changed segments. Returns the state as it is stored. */
+    public SegmentedState store(SegmentedState state) {
+        for (SegmentWrite write : state.writes()) {
             if (write instanceof SegmentWrite.Put put) {
                 put(put.number(), put.segment());
             } else if (write instanceof SegmentWrite.Delete delete) {
                 delete(delete.number());
             }
         }
-        return log.stored(this);
+        return state.stored(this);
     }
 
     @Override

@@ -232,7 +232,7 @@ class ByHandTest {
 
     private Request request() {
         return Request.builder(text(), text())
-                .kind(any(RequestKind.values()))
+                .kind(any(dev.weir.avro.Kind.values()).toString().transform(RequestKind::valueOf))
                 .tier(orNull(this::text))
                 .cost(number())
                 .sizeBytes(orNull(this::number))

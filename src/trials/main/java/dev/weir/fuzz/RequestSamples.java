@@ -18,7 +18,8 @@ final class RequestSamples {
     private static final long[] COSTS = {0, 1, 1, 1, 2, 5, 1_000, MAX_COST};
     private static final long[] TIMES = {0, 1, 1_000, 60_000, 1_795_219_200_000L, RequestRules.MAX_TIMESTAMP_MS};
     private static final Long[] DEADLINES = {null, null, 0L, -1L, 2_000L, Long.MAX_VALUE, Long.MIN_VALUE};
-    private static final List<RequestKind> KINDS = List.of(RequestKind.values());
+    private static final List<RequestKind> KINDS =
+            List.of(RequestKind.CONSUME, RequestKind.PEEK, RequestKind.SETTLE, RequestKind.CANCEL, RequestKind.RESET);
     private static final Long[] SIZES = {null, 0L, 1_000L, Long.MAX_VALUE};
 
     private RequestSamples() {}

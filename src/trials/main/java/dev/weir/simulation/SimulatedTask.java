@@ -256,7 +256,7 @@ final class SimulatedTask {
                         l.refusals(),
                         l.nextLeaseId(),
                         l.earlier());
-                return LeaseCodec.encode(new PolicyLedger(left, of.retiredLogs()));
+                return LeaseCodec.encode(new PolicyLedger(left, of.retired()));
             });
         }
     }

@@ -98,7 +98,8 @@ final class DecisionAttempt implements WritableLeases {
         session.checkClock();
         nowMs = leases.nowMs();
         long ledgerMs = session.ledgerTimeMs(nowMs, System.currentTimeMillis());
-        if ((request.kind() != RequestKind.CONSUME && request.kind() != RequestKind.PEEK) || !find(request, ledgerMs)) {
+        boolean isOwn = request.kind() == RequestKind.CONSUME || request.kind() == RequestKind.PEEK;
+        if (!isOwn || request.reserveMs() != null || !find(request, ledgerMs)) {
             return LeaseReply.Undecided.OVER_TOPIC;
         }
         try {

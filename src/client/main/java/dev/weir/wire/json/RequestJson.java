@@ -12,6 +12,7 @@ import dev.weir.fault.Fault;
 import dev.weir.fault.SafeText;
 import java.io.IOException;
 import java.util.ArrayList;
+import java.util.EnumSet;
 import java.util.HashMap;
 import java.util.HashSet;
 import java.util.List;
@@ -28,6 +29,8 @@ public final class RequestJson {
     private static final JsonFactory FACTORY = PrintableJson.factory();
     private static final Supplier<String> NO_ID = () -> null;
     private static final List<String> OVERRIDE_FIELDS = List.of("limit", "windowMs");
+    private static final Set<RequestKind> KINDS =
+            EnumSet.complementOf(EnumSet.of(RequestKind.RELEASE, RequestKind.RENEW));
     private static final Set<String> RECORD_FIELDS = Set.of("timestamp", "partition", "offset");
 
     private RequestJson() {}
@@ -241,6 +244,8 @@ public final class RequestJson {
                     queue,
                     limitOverride,
                     policyId,
+                    null,
+                    null,
                     timestampMs,
                     new Request.Source(partition, offset));
         }
@@ -286,7 +291,7 @@ public final class RequestJson {
         }
 
         private static RequestKind kind(String name) {
-            for (RequestKind kind : RequestKind.values()) {
+            for (RequestKind kind : KINDS) {
                 if (kind.name().equals(name)) {
                     return kind;
                 }

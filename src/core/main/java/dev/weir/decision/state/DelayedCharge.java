@@ -1,6 +1,7 @@
 package dev.weir.decision.state;
 
 import dev.weir.event.LimitOverride;
+import dev.weir.limit.Charge;
 import dev.weir.limit.LimitAccount;
 
 /**
@@ -10,9 +11,10 @@ import dev.weir.limit.LimitAccount;
  * @param cost tokens, above 0
  * @param override the limit of the request, null if it has none or its policy allows none
  * @param uncounted the accounts that it does not change, because their limit was unlimited or suspended when the
- *     request was decided: a bit for each of {@link PolicyState#allAccounts}
+ *     request was decided, or is one of slots, which are taken at once: a bit for each of {@link PolicyState#allAccounts}
+ * @param reservation the number of the request's reservation, by which the cost can be corrected; 0 if it has none
  */
-public record DelayedCharge(long startMs, long cost, LimitOverride override, long uncounted) {
+public record DelayedCharge(long startMs, long cost, LimitOverride override, long uncounted, long reservation) {
 
     /** Instead of the index of an account: there is none. */
     static final int NO_SOURCE = -1;
@@ -20,6 +22,11 @@ public record DelayedCharge(long startMs, long cost, LimitOverride override, lon
     /** Creates a charge that changes all accounts. */
     public DelayedCharge(long startMs, long cost, LimitOverride override) {
         this(startMs, cost, override, 0);
+    }
+
+    /** Creates a charge that belongs to no reservation. */
+    public DelayedCharge(long startMs, long cost, LimitOverride override, long uncounted) {
+        this(startMs, cost, override, uncounted, 0);
     }
 
     /** Returns whether it changes an account, by its index in {@link PolicyState#allAccounts}. */
@@ -44,7 +51,7 @@ public record DelayedCharge(long startMs, long cost, LimitOverride override, lon
             boolean counts = sources[i] == NO_SOURCE ? ending == 0 : counts(sources[i]);
             next |= counts ? 0 : 1L << i;
         }
-        return next == uncounted ? this : new DelayedCharge(startMs, cost, override, next);
+        return next == uncounted ? this : new DelayedCharge(startMs, cost, override, next, reservation);
     }
 
     /** Returns an account with the limit that applied to the request. */
@@ -52,10 +59,19 @@ public record DelayedCharge(long startMs, long cost, LimitOverride override, lon
         return override == null ? account : account.withTokens(override.limit(), override.windowMs());
     }
 
+    /** Returns this charge with its final cost, above 0. */
+    DelayedCharge settled(long actualCost) {
+        return new DelayedCharge(startMs, actualCost, override, uncounted);
+    }
+
     /** Returns the account, with its own limit, after the charge. */
     LimitAccount<?> chargeTo(LimitAccount<?> account) {
-        return override == null
+        return override == null ? charged(account) : account.withUsageOf(charged(ofRequest(account)));
+    }
+
+    private LimitAccount<?> charged(LimitAccount<?> account) {
+        return reservation == 0
                 ? account.charge(cost, startMs)
-                : account.withUsageOf(ofRequest(account).charge(cost, startMs));
+                : account.chargeReserved(new Charge(reservation, startMs, cost));
     }
 }

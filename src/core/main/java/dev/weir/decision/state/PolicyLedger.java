@@ -5,7 +5,7 @@ import dev.weir.lease.LeaseResponse;
 import dev.weir.lease.LeaseTerms;
 import dev.weir.lease.Ledger;
 import dev.weir.limit.LimitAccount;
-import dev.weir.limit.SlidingWindowLog.Log;
+import dev.weir.limit.SegmentedState;
 import dev.weir.policy.Policy;
 import java.util.List;
 import java.util.function.UnaryOperator;
@@ -14,9 +14,9 @@ import java.util.function.UnaryOperator;
  * The ledger of one key of a shared policy.
  *
  * @param ledger the usage and the leases
- * @param retiredLogs logs that no limit uses any more, kept until their segments are deleted
+ * @param retired logs that no limit uses any more, kept until their segments are deleted
  */
-public record PolicyLedger(Ledger ledger, List<Log> retiredLogs) {
+public record PolicyLedger(Ledger ledger, List<SegmentedState> retired) {
 
     /** The ledger after a request, and its response, which is null if no lease was requested. */
     public record Result(PolicyLedger ledger, LeaseResponse response) {}
@@ -41,12 +41,12 @@ public record PolicyLedger(Ledger ledger, List<Log> retiredLogs) {
         }
         PolicyLedger now = advancedTo(nowMs);
         PolicyState next = now.usage().migrateTo(policy, now.ledger.clockMs());
-        return new PolicyLedger(now.ledger.withAccounts(next.accounts(), next.suspended()), next.retiredLogs());
+        return new PolicyLedger(now.ledger.withAccounts(next.accounts(), next.suspended()), next.retired());
     }
 
     /** Returns this ledger at a later time. Leases that are due are charged. */
     public PolicyLedger advancedTo(long nowMs) {
-        return new PolicyLedger(ledger.advancedTo(nowMs), retiredLogs);
+        return new PolicyLedger(ledger.advancedTo(nowMs), retired);
     }
 
     /**
@@ -57,14 +57,14 @@ public record PolicyLedger(Ledger ledger, List<Log> retiredLogs) {
      */
     public Result handle(LeaseRequest request, Policy policy, LeaseTerms terms, long nowMs) {
         List<Long> maxUsed = policy.terms().stream().map(Policy.Term::maxUsed).toList();
-        PolicyLedger charged = new PolicyLedger(ledger.charged(request, maxUsed, nowMs), retiredLogs);
+        PolicyLedger charged = new PolicyLedger(ledger.charged(request, maxUsed, nowMs), retired);
         PolicyLedger next = request.isReset() ? charged.reset(policy, request.holder(), nowMs) : charged;
         return next.toResult(next.ledger.answer(request, terms, nowMs));
     }
 
     private PolicyLedger reset(Policy policy, String holder, long nowMs) {
         PolicyState unused = usage().reset(policy, ledger.clockMs());
-        return new PolicyLedger(ledger.reset(unused.accounts(), holder, nowMs), unused.retiredLogs());
+        return new PolicyLedger(ledger.reset(unused.accounts(), holder, nowMs), unused.retired());
     }
 
     /**
@@ -78,18 +78,18 @@ public record PolicyLedger(Ledger ledger, List<Log> retiredLogs) {
         LimitAccount<?>[] accounts = answer.ledger().accounts().toArray(LimitAccount<?>[]::new);
         PolicyState trimmed =
                 usage().charged(answer.ledger().clockMs(), answer.ledger().clockMs(), accounts);
-        return new Result(new PolicyLedger(answer.ledger(), trimmed.retiredLogs()), answer.response());
+        return new Result(new PolicyLedger(answer.ledger(), trimmed.retired()), answer.response());
     }
 
     /** Returns the usage in the form of the state of a key that is not shared. */
     public PolicyState usage() {
         return new PolicyState(
-                ledger.lastChargeMs(), 0, ledger.accounts(), ledger.earlier().suspended(), retiredLogs, List.of());
+                ledger.lastChargeMs(), 0, ledger.accounts(), ledger.earlier().suspended(), retired, List.of());
     }
 
     /** Returns this ledger for deletion, as {@link PolicyState#purge} does. */
     public PolicyLedger purge() {
-        return new PolicyLedger(ledger.withAccounts(List.of()), usage().purge().retiredLogs());
+        return new PolicyLedger(ledger.withAccounts(List.of()), usage().purge().retired());
     }
 
     /** Returns whether nothing is left of a ledger for deletion; see {@link PolicyState#isPurged}. */
@@ -98,13 +98,13 @@ public record PolicyLedger(Ledger ledger, List<Log> retiredLogs) {
     }
 
     /** Returns this ledger with all changed segments stored; see {@link PolicyState#stored}. */
-    public PolicyLedger stored(UnaryOperator<Log> store) {
+    public PolicyLedger stored(UnaryOperator<SegmentedState> store) {
         PolicyState usage = usage();
         if (usage.isStored()) {
             return this;
         }
         PolicyState stored = usage.stored(store);
-        return new PolicyLedger(ledger.withStored(stored.accounts(), stored.suspended()), stored.retiredLogs());
+        return new PolicyLedger(ledger.withStored(stored.accounts(), stored.suspended()), stored.retired());
     }
 
     /**

@@ -1,10 +1,11 @@
 package dev.weir.decision.state;
 
 import dev.weir.event.LimitOverride;
+import dev.weir.limit.Concurrency;
 import dev.weir.limit.IntervalBucket;
 import dev.weir.limit.Limit;
 import dev.weir.limit.LimitAccount;
-import dev.weir.limit.SlidingWindowLog.Log;
+import dev.weir.limit.SegmentedState;
 import dev.weir.policy.LimitMatcher;
 import dev.weir.policy.Policy;
 import java.util.ArrayList;
@@ -20,17 +21,19 @@ import java.util.function.UnaryOperator;
  * @param accounts one account per limit, in the order of the policy's limits at the last charge
  * @param suspended accounts that no limit continues, kept while a limit does not count usage (it is 0 or unlimited):
  *     they continue when the policy counts again. At most {@link Policy#MAX_LIMITS}
- * @param retiredLogs logs that no limit uses any more, kept until their segments are deleted
+ * @param retired logs and slots that no limit uses any more, kept until their segments are deleted
  * @param delayed charges that start after {@code lastChargeMs} and are not in the accounts yet, by start; at most
  *     {@value #MAX_DELAYED}
+ * @param reserved what reservations need to find the accounts again
  */
 public record PolicyState(
         long lastChargeMs,
         long lastDelayMs,
         List<LimitAccount<?>> accounts,
         List<LimitAccount<?>> suspended,
-        List<Log> retiredLogs,
-        List<DelayedCharge> delayed) {
+        List<SegmentedState> retired,
+        List<DelayedCharge> delayed,
+        ReservedUse reserved) {
 
     /**
      * The most charges of delayed requests under a policy that does not itself throttle. Further requests that would be
@@ -39,8 +42,20 @@ public record PolicyState(
     public static final int MAX_DELAYED = 500;
 
     /** Creates a state without suspended accounts and without charges of delayed requests. */
-    public PolicyState(long lastChargeMs, long lastDelayMs, List<LimitAccount<?>> accounts, List<Log> retiredLogs) {
-        this(lastChargeMs, lastDelayMs, accounts, List.of(), retiredLogs, List.of());
+    public PolicyState(
+            long lastChargeMs, long lastDelayMs, List<LimitAccount<?>> accounts, List<SegmentedState> retired) {
+        this(lastChargeMs, lastDelayMs, accounts, List.of(), retired, List.of());
+    }
+
+    /** Creates a state that no reservation was charged to. */
+    public PolicyState(
+            long lastChargeMs,
+            long lastDelayMs,
+            List<LimitAccount<?>> accounts,
+            List<LimitAccount<?>> suspended,
+            List<SegmentedState> retired,
+            List<DelayedCharge> delayed) {
+        this(lastChargeMs, lastDelayMs, accounts, suspended, retired, delayed, ReservedUse.NONE);
     }
 
     /** Returns the state of a key that has not been used before. */
@@ -53,7 +68,7 @@ public record PolicyState(
         int logId = firstLogId;
         for (int i = 0; i < accounts.length; i++) {
             accounts[i] = LimitAccount.open(policy.terms().get(i).limit(), nowMs);
-            if (accounts[i].state() instanceof Log log) {
+            if (accounts[i].state() instanceof SegmentedState log) {
                 accounts[i] = withLog(accounts[i], log.withId(logId++));
             }
         }
@@ -87,14 +102,14 @@ public record PolicyState(
                 next[i] = old.limit().equals(term.limit()) ? old : term.migrate(old, nowMs);
                 left.removeIf(one -> one == old);
             }
-            boolean continuesLog = old != null && old.state() instanceof Log;
-            if (next[i].state() instanceof Log log && !continuesLog) {
+            boolean continuesLog = old != null && old.state() instanceof SegmentedState;
+            if (next[i].state() instanceof SegmentedState log && !continuesLog) {
                 next[i] = withLog(next[i], log.withId(logId++));
             }
         }
         List<LimitAccount<?>> kept = List.copyOf(left.subList(0, Math.min(left.size(), Policy.MAX_LIMITS)));
         PolicyState migrated = with(List.of(next), kept);
-        if (delayed.isEmpty()) {
+        if (delayed.isEmpty() && reserved.origins().isEmpty()) {
             return migrated;
         }
         int[] sources = new int[next.length + kept.size()];
@@ -105,7 +120,22 @@ public record PolicyState(
             sources[next.length + i] = indexOf(kept.get(i));
         }
         return migrated.withDelayed(
-                delayed.stream().map(charge -> charge.migrated(sources)).toList());
+                        delayed.stream().map(charge -> charge.migrated(sources)).toList())
+                .withReserved(reserved.migrated(withTimes(sources, migrated.allAccounts())));
+    }
+
+    /** Returns the sources of those accounts that continue the usage with its times. */
+    private int[] withTimes(int[] sources, List<LimitAccount<?>> next) {
+        List<LimitAccount<?>> all = allAccounts();
+        int[] kept = sources.clone();
+        for (int i = 0; i < kept.length; i++) {
+            Limit<?> limit = next.get(i).limit();
+            Limit<?> old =
+                    kept[i] == DelayedCharge.NO_SOURCE ? null : all.get(kept[i]).limit();
+            boolean keepsTimes = old != null && (limit.equals(old) || limit.isCompatibleWith(old));
+            kept[i] = keepsTimes ? kept[i] : DelayedCharge.NO_SOURCE;
+        }
+        return kept;
     }
 
     @SuppressWarnings("ReferenceEquality") // two accounts can be equal
@@ -167,39 +197,80 @@ public record PolicyState(
                 .<LimitAccount<?>>map(account ->
                         hasExpiredSteps(account, nowMs) ? LimitAccount.open(account.limit(), nowMs) : account)
                 .toList();
-        return new PolicyState(lastChargeMs, lastDelayMs, current, suspended, retiredLogs, delayed);
+        return new PolicyState(lastChargeMs, lastDelayMs, current, suspended, retired, delayed, reserved);
     }
 
-    private static boolean hasExpiredSteps(LimitAccount<?> account, long nowMs) {
-        return account.limit() instanceof IntervalBucket && account.expiresAtMs(nowMs) <= nowMs;
+    private boolean hasExpiredSteps(LimitAccount<?> account, long nowMs) {
+        return account.limit() instanceof IntervalBucket
+                && account.expiresAtMs(nowMs) <= nowMs
+                && reserved.untilMs() <= nowMs;
     }
 
     /**
      * Returns this state with unused accounts. The time of the last charge stays, because time never runs backwards.
      */
     public PolicyState reset(Policy policy, long nowMs) {
-        return with(unused(policy, nowMs, firstUnusedLogId()), List.of()).withDelayed(List.of());
+        return with(unused(policy, nowMs, firstUnusedLogId()), List.of())
+                .withDelayed(List.of())
+                .withReserved(ReservedUse.NONE);
     }
 
     private PolicyState with(List<LimitAccount<?>> next, List<LimitAccount<?>> kept) {
-        return new PolicyState(lastChargeMs, lastDelayMs, next, kept, retire(concat(next, kept)), delayed);
+        return new PolicyState(lastChargeMs, lastDelayMs, next, kept, retire(concat(next, kept)), delayed, reserved);
     }
 
     private PolicyState withDelayed(List<DelayedCharge> charges) {
-        return new PolicyState(lastChargeMs, lastDelayMs, accounts, suspended, retiredLogs, charges);
+        return new PolicyState(lastChargeMs, lastDelayMs, accounts, suspended, retired, charges, reserved);
+    }
+
+    private PolicyState withReserved(ReservedUse other) {
+        return new PolicyState(lastChargeMs, lastDelayMs, accounts, suspended, retired, delayed, other);
+    }
+
+    /** Returns this state after a reservation, which ends at {@code endMs}, was charged to it. */
+    public PolicyState reservedBy(long number, long endMs) {
+        return withReserved(reserved.with(number, endMs, accounts, accounts.size() + suspended.size()));
+    }
+
+    /**
+     * Returns this state after earlier charges were corrected.
+     *
+     * @param requestMs the time of the request that corrects them
+     * @param all the accounts, including suspended ones
+     * @param charges the charges of delayed requests
+     */
+    PolicyState corrected(long requestMs, List<LimitAccount<?>> all, List<DelayedCharge> charges) {
+        long atMs = Math.max(lastChargeMs, requestMs);
+        return new PolicyState(
+                atMs,
+                atMs - Math.max(lastRequestMs(), requestMs),
+                List.copyOf(all.subList(0, accounts.size())),
+                List.copyOf(all.subList(accounts.size(), all.size())),
+                trim(retired),
+                List.copyOf(charges),
+                reserved);
+    }
+
+    /** Returns this state, kept at least until {@code untilMs}. */
+    PolicyState keptUntil(long untilMs) {
+        return withReserved(reserved.until(untilMs));
     }
 
     /**
      * Returns this state with the charge of a delayed request. It changes neither suspended accounts nor those of
-     * unlimited limits, also if these count usage by the time at which it starts.
+     * unlimited limits, also if these count usage by the time at which it starts, nor slots.
+     *
+     * @param reservation the number of the request's reservation, 0 if it has none
      */
-    public PolicyState withDelayed(long startMs, long cost, LimitOverride override) {
+    public PolicyState withDelayed(long startMs, long cost, LimitOverride override, long reservation) {
         long uncounted = 0;
         for (int i = 0; i < accounts.size() + suspended.size(); i++) {
-            boolean counts = i < accounts.size() && accounts.get(i).limit().countsUsage();
+            boolean counts = i < accounts.size()
+                    && accounts.get(i).limit().countsUsage()
+                    && !(accounts.get(i).limit() instanceof Concurrency);
             uncounted |= counts ? 0 : 1L << i;
         }
-        DelayedCharge charge = new DelayedCharge(startMs, cost, override, uncounted);
+        DelayedCharge charge = new DelayedCharge(startMs, cost, override, uncounted, reservation);
         int at = delayed.size();
         while (at > 0 && delayed.get(at - 1).startMs() > charge.startMs()) {
             at--;
@@ -231,8 +302,9 @@ public record PolicyState(
                 lastDelayMs,
                 charged(accounts, 0, charges),
                 charged(suspended, accounts.size(), charges),
-                retiredLogs,
-                List.copyOf(delayed.subList(started, delayed.size())));
+                retired,
+                List.copyOf(delayed.subList(started, delayed.size())),
+                reserved);
     }
 
     /** @param offset the index of the first of the accounts */
@@ -268,7 +340,7 @@ public record PolicyState(
      * @param atMs the time of the charge, not before {@code nowMs}
      */
     public PolicyState charged(long nowMs, long atMs, LimitAccount<?>[] next) {
-        return new PolicyState(atMs, atMs - nowMs, List.of(next), suspended, trim(retiredLogs), delayed);
+        return new PolicyState(atMs, atMs - nowMs, List.of(next), suspended, trim(retired), delayed, reserved);
     }
 
     /** Returns the accounts of the limits, and the suspended ones. */
@@ -284,7 +356,7 @@ public record PolicyState(
         for (LimitAccount<?> account : all.allAccounts()) {
             atMs = Math.max(atMs, account.expiresAtMs(lastMs));
         }
-        return atMs;
+        return Math.max(atMs, reserved.untilMs());
     }
 
     /**
@@ -292,51 +364,52 @@ public record PolicyState(
      * {@linkplain #isPurged is purged}.
      */
     public PolicyState purge() {
-        List<Log> logs = new ArrayList<>(retiredLogs);
+        List<SegmentedState> logs = new ArrayList<>(retired);
         logs().forEach(log -> logs.add(log.retired()));
         return new PolicyState(lastChargeMs, lastDelayMs, List.of(), trim(logs));
     }
 
     /** Returns whether nothing is left of a state for deletion, once it {@linkplain #isStored is stored}. */
     public boolean isPurged() {
-        return accounts.isEmpty() && retiredLogs.stream().noneMatch(Log::hasGarbage);
+        return accounts.isEmpty() && retired.stream().noneMatch(SegmentedState::hasGarbage);
     }
 
     /** Returns whether the stored segments of all logs are those of this state. */
     public boolean isStored() {
         for (LimitAccount<?> account : accounts) {
-            if (account.state() instanceof Log log && !log.isStored()) {
+            if (account.state() instanceof SegmentedState log && !log.isStored()) {
                 return false;
             }
         }
-        return (suspended.isEmpty() && retiredLogs.isEmpty())
-                || (logsOf(suspended).stream().allMatch(Log::isStored)
-                        && retiredLogs.stream().allMatch(Log::isStored));
+        return (suspended.isEmpty() && retired.isEmpty())
+                || (logsOf(suspended).stream().allMatch(SegmentedState::isStored)
+                        && retired.stream().allMatch(SegmentedState::isStored));
     }
 
     /**
      * Returns this state with all changed segments stored.
      *
-     * @param store carries out the {@linkplain Log#writes writes} of a log, and returns it {@linkplain Log#stored stored}
+     * @param store carries out the {@linkplain SegmentedState#writes writes} of a log or of slots, and returns them
+     *     {@linkplain SegmentedState#stored stored}
      */
-    public PolicyState stored(UnaryOperator<Log> store) {
-        List<Log> retired = retiredLogs.isEmpty()
-                ? retiredLogs
-                : retiredLogs.stream()
+    public PolicyState stored(UnaryOperator<SegmentedState> store) {
+        List<SegmentedState> left = retired.isEmpty()
+                ? retired
+                : retired.stream()
                         .map(log -> log.isStored() ? log : store.apply(log))
-                        .filter(Log::hasGarbage)
+                        .filter(SegmentedState::hasGarbage)
                         .toList();
         return new PolicyState(
-                lastChargeMs, lastDelayMs, stored(accounts, store), stored(suspended, store), retired, delayed);
+                lastChargeMs, lastDelayMs, stored(accounts, store), stored(suspended, store), left, delayed, reserved);
     }
 
-    private static List<LimitAccount<?>> stored(List<LimitAccount<?>> accounts, UnaryOperator<Log> store) {
+    private static List<LimitAccount<?>> stored(List<LimitAccount<?>> accounts, UnaryOperator<SegmentedState> store) {
         if (accounts.isEmpty()) {
             return accounts;
         }
         LimitAccount<?>[] stored = accounts.toArray(LimitAccount<?>[]::new);
         for (int i = 0; i < stored.length; i++) {
-            if (stored[i].state() instanceof Log log && !log.isStored()) {
+            if (stored[i].state() instanceof SegmentedState log && !log.isStored()) {
                 stored[i] = withLog(stored[i], store.apply(log));
             }
         }
@@ -354,20 +427,20 @@ public record PolicyState(
 
     private int firstUnusedLogId() {
         int unused = 0;
-        for (Log log : logs()) {
+        for (SegmentedState log : logs()) {
             unused = Math.max(unused, log.id() + 1);
         }
-        for (Log log : retiredLogs) {
+        for (SegmentedState log : retired) {
             unused = Math.max(unused, log.id() + 1);
         }
         return unused;
     }
 
     /** Returns the retired logs, including those that no account continues. */
-    private List<Log> retire(List<LimitAccount<?>> next) {
-        List<Integer> used = logsOf(next).stream().map(Log::id).toList();
-        List<Log> all = new ArrayList<>(retiredLogs);
-        for (Log log : logs()) {
+    private List<SegmentedState> retire(List<LimitAccount<?>> next) {
+        List<Integer> used = logsOf(next).stream().map(SegmentedState::id).toList();
+        List<SegmentedState> all = new ArrayList<>(retired);
+        for (SegmentedState log : logs()) {
             if (!used.contains(log.id())) {
                 all.add(log.retired());
             }
@@ -376,24 +449,24 @@ public record PolicyState(
     }
 
     /** Returns retired logs without some of their segments. One without any is kept until its segments are deleted. */
-    private static List<Log> trim(List<Log> logs) {
+    private static List<SegmentedState> trim(List<SegmentedState> logs) {
         return logs.isEmpty()
                 ? logs
                 : logs.stream()
-                        .map(Log::trimmed)
+                        .map(SegmentedState::trimmed)
                         .filter(log -> log.hasGarbage() || !log.isStored())
                         .toList();
     }
 
     /** Returns the logs of all accounts, also of suspended ones. */
-    private List<Log> logs() {
+    private List<SegmentedState> logs() {
         return logsOf(allAccounts());
     }
 
-    private static List<Log> logsOf(List<LimitAccount<?>> accounts) {
-        List<Log> logs = new ArrayList<>();
+    private static List<SegmentedState> logsOf(List<LimitAccount<?>> accounts) {
+        List<SegmentedState> logs = new ArrayList<>();
         for (LimitAccount<?> account : accounts) {
-            if (account.state() instanceof Log log) {
+            if (account.state() instanceof SegmentedState log) {
                 logs.add(log);
             }
         }
@@ -406,8 +479,10 @@ public record PolicyState(
         return all;
     }
 
-    @SuppressWarnings("unchecked") // an account whose state is a Log has a limit for logs
-    private static LimitAccount<?> withLog(LimitAccount<?> account, Log log) {
-        return account.state() == log ? account : new LimitAccount<>(((LimitAccount<Log>) account).limit(), log);
+    @SuppressWarnings("unchecked") // an account whose state is a SegmentedState has a limit for logs
+    private static LimitAccount<?> withLog(LimitAccount<?> account, SegmentedState log) {
+        return account.state() == log
+                ? account
+                : new LimitAccount<>(((LimitAccount<SegmentedState>) account).limit(), log);
     }
 }

@@ -22,6 +22,11 @@ public interface PolicyStates {
     /** Returns the state of a key, null if it has none. */
     PolicyState get(StateKey key);
 
+    /** Returns a reservation, null if there is none; see {@link ReservationTable#get}. By default, there are none. */
+    default Reservation reservation(RequestKey key) {
+        return null;
+    }
+
     /** Returns the first answer to a request that may be repeated, null if there is none. It can be expired. */
     IdempotencyCache.Entry firstAnswer(RequestKey key);
 }

@@ -19,6 +19,11 @@ public record ReadOnlyStates(PolicyStates states) implements WritablePolicyState
     }
 
     @Override
+    public ReservationTable reservations() {
+        return new ReadOnlyReservations(states);
+    }
+
+    @Override
     public void put(StateKey key, PolicyState state) {}
 
     @Override

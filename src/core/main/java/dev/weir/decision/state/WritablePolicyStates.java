@@ -11,6 +11,16 @@ public interface WritablePolicyStates extends PolicyStates {
     /** Stores a state, and before it the segments that its logs have changed; see {@link PolicyState#stored}. */
     void put(StateKey key, PolicyState state);
 
+    /** Returns the reservations of the task. By default, there are none and can be none. */
+    default ReservationTable reservations() {
+        return ReservationTable.NONE;
+    }
+
+    @Override
+    default Reservation reservation(RequestKey key) {
+        return reservations().get(key);
+    }
+
     /** Stores the first answer to a request; see {@link IdempotencyCache#put}. */
     void storeAnswer(RequestKey key, ContentHash content, IdempotentAnswer answer, long atMs, long untilMs);
 }

@@ -158,6 +158,6 @@ public final class LeaseCodec {
                 ? new Ledger.Earlier(used.suspended(), in.read(), in.read(), in.readSigned(), in.readText())
                 : Ledger.Earlier.NONE;
         Ledger ledger = new Ledger(clockMs, used.lastChargeMs(), used.accounts(), leases, refusals, nextLease, earlier);
-        return new PolicyLedger(ledger, used.retiredLogs());
+        return new PolicyLedger(ledger, used.retired());
     }
 }

@@ -7,6 +7,7 @@ import dev.weir.limit.AlignedWindow;
 import dev.weir.limit.Blocked;
 import dev.weir.limit.CalendarPeriod;
 import dev.weir.limit.CalendarWindow;
+import dev.weir.limit.Concurrency;
 import dev.weir.limit.ContinuousBucket;
 import dev.weir.limit.FixedWindow;
 import dev.weir.limit.FullSegments;
@@ -18,9 +19,11 @@ import dev.weir.limit.LimitAccount;
 import dev.weir.limit.LogSegment;
 import dev.weir.limit.Rate;
 import dev.weir.limit.SegmentReader;
+import dev.weir.limit.SegmentedState;
 import dev.weir.limit.SlidingWindowCounter;
 import dev.weir.limit.SlidingWindowLog;
 import dev.weir.limit.SlidingWindowLog.Log;
+import dev.weir.limit.Slots;
 import dev.weir.limit.TokenBucket;
 import dev.weir.limit.Unlimited;
 import java.time.DateTimeException;
@@ -36,7 +39,9 @@ import java.util.function.IntFunction;
  *   state    = version 1 | expiresAtMs, 8 bytes | lastChargeMs | n, account × n | m, log × m (retired) |
  *              lastDelayMs (omitted with all that follows if it, k and d are 0) |
  *              k, account × k (suspended; omitted with all that follows if k and d are 0) |
- *              d, delayed × d (omitted if d is 0)
+ *              d, delayed × d (omitted if d is 0) |
+ *              what it has because of reservations, as in {@link ReservedCodec} (omitted if there is nothing; otherwise
+ *              nothing before it is omitted)
  *   account  = algorithm | terms | state, with times relative to lastChargeMs |
  *              what corrects its charges (omitted if it has none; a bit of the terms) as in {@link CorrectionsCodec}
  *   delayed  = start, from the previous one or lastChargeMs | cost | 0, or 1 + limit and window of the override |
@@ -67,7 +72,8 @@ public final class StateCodec {
         INTERVAL_BUCKET(6),
         UNLIMITED(7),
         BLOCKED(8),
-        CALENDAR_WINDOW(9);
+        CALENDAR_WINDOW(9),
+        CONCURRENCY(10);
 
         private static final Algorithm[] ALL = values();
 
@@ -95,11 +101,18 @@ public final class StateCodec {
         for (LimitAccount<?> account : state.accounts()) {
             writeAccount(out, account, state.lastChargeMs());
         }
-        out.write(state.retiredLogs().size());
-        for (Log log : state.retiredLogs()) {
+        List<Log> logs = new ArrayList<>();
+        for (SegmentedState one : state.retired()) {
+            if (one instanceof Log log) {
+                logs.add(log);
+            }
+        }
+        out.write(logs.size());
+        for (Log log : logs) {
             writeLog(out, log, state.lastChargeMs());
         }
-        boolean hasDelayed = !state.delayed().isEmpty();
+        boolean hasReserved = ReservedCodec.has(state);
+        boolean hasDelayed = !state.delayed().isEmpty() || hasReserved;
         boolean hasMore = hasDelayed || !state.suspended().isEmpty();
         if (state.lastDelayMs() != 0 || hasMore) {
             out.write(state.lastDelayMs());
@@ -110,14 +123,17 @@ public final class StateCodec {
         for (LimitAccount<?> account : state.suspended()) {
             writeAccount(out, account, state.lastChargeMs());
         }
-        writeDelayed(out, state);
+        if (hasDelayed) {
+            writeDelayed(out, state);
+        }
+        if (hasReserved) {
+            ReservedCodec.write(out, state);
+        }
         return out.written();
     }
 
     private static void writeDelayed(StateBytes out, PolicyState state) {
-        if (!state.delayed().isEmpty()) {
-            out.write(state.delayed().size());
-        }
+        out.write(state.delayed().size());
         long beforeMs = state.lastChargeMs();
         for (DelayedCharge charge : state.delayed()) {
             LimitOverride override = charge.override();
@@ -172,7 +188,7 @@ public final class StateCodec {
             accounts.add(readAccount(in, lastMs, readers));
         }
         int logs = (int) in.read();
-        List<Log> retired = new ArrayList<>(logs);
+        List<SegmentedState> retired = new ArrayList<>(logs);
         for (int i = 0; i < logs; i++) {
             retired.add(readLog(in, lastMs, readers));
         }
@@ -182,7 +198,8 @@ public final class StateCodec {
         for (int i = 0; i < others; i++) {
             suspended.add(readAccount(in, lastMs, readers));
         }
-        return new PolicyState(lastMs, putOffMs, accounts, suspended, retired, readDelayed(in, lastMs));
+        PolicyState read = new PolicyState(lastMs, putOffMs, accounts, suspended, retired, readDelayed(in, lastMs));
+        return in.hasMore() ? ReservedCodec.read(in, read, readers) : read;
     }
 
     public static byte[] encode(LogSegment segment) {
@@ -245,6 +262,9 @@ public final class StateCodec {
             out.write(terms.burst());
             out.write(state.used());
             out.write(lastMs - state.stepMs());
+        } else if (limit instanceof Concurrency terms) {
+            writeTerms(out, Algorithm.CONCURRENCY, terms.limit(), terms.ttlMs(), flags(account, false));
+            ReservedCodec.writeSlots(out, (Slots) account.state(), lastMs);
         } else if (limit instanceof Unlimited) {
             out.writeByte(Algorithm.UNLIMITED.code);
         } else if (limit instanceof Blocked) {
@@ -294,6 +314,8 @@ public final class StateCodec {
                 new LimitAccount<>(
                         new Gcra(Rate.of(limit, perMs), in.read(), countDenied),
                         new Gcra.Arrival(lastMs + in.readSigned(), in.read()));
+            case CONCURRENCY ->
+                new LimitAccount<>(new Concurrency(limit, perMs), ReservedCodec.readSlots(in, lastMs, readers));
             default ->
                 new LimitAccount<>(
                         new IntervalBucket(limit, perMs, in.read(), countDenied),

@@ -4,12 +4,16 @@ import static org.assertj.core.api.Assertions.assertThat;
 import static org.assertj.core.api.Assertions.assertThatThrownBy;
 
 import dev.weir.decision.Decider;
+import dev.weir.decision.state.BoundedReservations;
 import dev.weir.decision.state.DelayedCharge;
 import dev.weir.decision.state.IdempotencyCache;
 import dev.weir.decision.state.PolicyState;
+import dev.weir.decision.state.ReservationTable;
 import dev.weir.decision.state.WritablePolicyStates;
+import dev.weir.event.Decision;
 import dev.weir.event.IdempotentAnswer;
 import dev.weir.event.LimitOverride;
+import dev.weir.event.Reason;
 import dev.weir.event.Request;
 import dev.weir.event.RequestKind;
 import dev.weir.event.StateKey;
@@ -17,6 +21,7 @@ import dev.weir.limit.Blocked;
 import dev.weir.limit.CalendarPeriod;
 import dev.weir.limit.CalendarWindow;
 import dev.weir.limit.Charge;
+import dev.weir.limit.Concurrency;
 import dev.weir.limit.FixedWindow;
 import dev.weir.limit.Gcra;
 import dev.weir.limit.IntervalBucket;
@@ -27,9 +32,9 @@ import dev.weir.limit.LogSegment;
 import dev.weir.limit.Rate;
 import dev.weir.limit.SegmentReader;
 import dev.weir.limit.SegmentWrite;
+import dev.weir.limit.SegmentedState;
 import dev.weir.limit.SlidingWindowCounter;
 import dev.weir.limit.SlidingWindowLog;
-import dev.weir.limit.SlidingWindowLog.Log;
 import dev.weir.limit.TokenBucket;
 import dev.weir.limit.Unlimited;
 import dev.weir.policy.ContentHash;
@@ -59,6 +64,7 @@ class StateCodecTest {
     private static final class EncodingStates implements WritablePolicyStates {
         final Map<StateKey, byte[]> states = new HashMap<>();
         final Map<String, byte[]> segments = new TreeMap<>();
+        final ReservationTable reservations = BoundedReservations.inMemory(1_000, 0);
         private final Map<String, SegmentReader> readers = new HashMap<>();
 
         @Override
@@ -73,6 +79,11 @@ class StateCodecTest {
             states.put(key, StateCodec.encode(stored));
             assertThat(get(key)).isEqualTo(stored);
             assertThat(StateCodec.expiresAtMs(states.get(key))).isEqualTo(state.expiresAtMs());
+        }
+
+        @Override
+        public ReservationTable reservations() {
+            return reservations;
         }
 
         @Override
@@ -99,7 +110,7 @@ class StateCodecTest {
             });
         }
 
-        private Log store(String prefix, Log log) {
+        private SegmentedState store(String prefix, SegmentedState log) {
             for (SegmentWrite write : log.writes()) {
                 if (write instanceof SegmentWrite.Put put) {
                     segments.put(prefix + put.number(), StateCodec.encode(put.segment()));
@@ -144,6 +155,35 @@ class StateCodecTest {
                 Decider.local(states).decide(request, table);
             }
         }
+        assertThat(states.segments).isNotEmpty();
+    }
+
+    @Test
+    void slots_and_what_reservations_need_survive_a_round_trip() {
+        Random random = new Random(3);
+        EncodingStates states = new EncodingStates();
+        Policy many = policy("slots", List.of(new Concurrency(500, 600_000), new FixedWindow(5_000, 1_000, false)));
+        Policy lowered =
+                policy("slots", List.of(new Concurrency(100, 100), new TokenBucket(Rate.of(1, 1), 900, false)));
+        long nowMs = 1_700_000_000_000L;
+        int freed = 0;
+        for (int i = 0; i < 6_000; i++) {
+            nowMs += random.nextInt(i % 3_000 == 2_999 ? 1_000_000 : 300);
+            RequestKind kind = random.nextInt(3) > 0
+                    ? RequestKind.CONSUME
+                    : i % 700 == 0 ? RequestKind.RESET : random.nextBoolean() ? RequestKind.RELEASE : RequestKind.RENEW;
+            int id = kind == RequestKind.CONSUME ? i : Math.max(0, i - random.nextInt(300));
+            Request request = Request.builder("r" + id, "c")
+                    .kind(kind)
+                    .cost(random.nextInt(3))
+                    .reserveMs(kind == RequestKind.CONSUME ? (Long) (1L + random.nextInt(400_000)) : null)
+                    .timestampMs(nowMs)
+                    .build();
+            PolicyTable table = PolicyTable.of(List.of(i / 500 % 3 == 2 ? lowered : many));
+            Decision decision = (Decision) Decider.local(states).decide(request, table);
+            freed += decision.reason() == Reason.RELEASED ? 1 : 0;
+        }
+        assertThat(freed).isGreaterThan(50);
         assertThat(states.segments).isNotEmpty();
     }
 

@@ -1,0 +1,135 @@
+package dev.weir.decision;
+
+import dev.weir.decision.state.HeldCharge;
+import dev.weir.decision.state.HeldState;
+import dev.weir.decision.state.PolicyState;
+import dev.weir.decision.state.Reservation;
+import dev.weir.decision.state.WritablePolicyStates;
+import dev.weir.event.Decision;
+import dev.weir.event.Reason;
+import dev.weir.event.Request;
+import dev.weir.event.RequestKind;
+import dev.weir.policy.Policy;
+import dev.weir.policy.PolicyTable;
+import dev.weir.policy.RequestKey;
+import java.util.Optional;
+
+/**
+ * Ends and prolongs reservations, which requests name by client and requestId. The policies that applied to the
+ * reservation are found by what it holds.
+ *
+ * <pre>
+ *   request                            open      ended the same way    ended otherwise    none, or its time is over
+ *   SETTLE that settles it, cost a     SETTLED   SETTLED, repeated     ALREADY_ENDED      NOTHING_RESERVED
+ *   RELEASE                            RELEASED  RELEASED, repeated    ALREADY_ENDED      NOTHING_RESERVED
+ *   CANCEL without a queue             CANCELLED CANCELLED, repeated   ALREADY_ENDED      NOTHING_RESERVED
+ *   RENEW                              RENEWED   RESERVATION_ENDED     RESERVATION_ENDED  RESERVATION_ENDED
+ * </pre>
+ *
+ * <p>All are {@code ALLOWED} but {@code RESERVATION_ENDED}. A SETTLE with another cost is another way.
+ */
+record ReservationEnding(WritablePolicyStates states, PolicyTable policies) {
+
+    private static final int GONE = 410;
+
+    /** Decides a request that {@linkplain Request#isForReservation is for a reservation}. */
+    Decision decide(Request request) {
+        RequestKey key = ReservationOpening.key(request);
+        Reservation reservation = states.reservations().get(key);
+        if (reservation == null) {
+            return nothing(request, request.timestampMs());
+        }
+        long nowMs = ReservationOpening.nowMs(request, reservation, states);
+        if (reservation.endMs() <= nowMs) {
+            return nothing(request, nowMs);
+        }
+        if (reservation.ending().isPresent()) {
+            return reservation.isHidden()
+                    ? nothing(request, nowMs)
+                    : endedBefore(request, reservation.ending().get(), nowMs);
+        }
+        if (request.kind() == RequestKind.RENEW) {
+            Reservation renewed = reservation.renewed(nowMs);
+            renew(reservation, renewed, nowMs);
+            states.reservations().change(key, renewed);
+        } else {
+            Reservation.Ending how = new Reservation.Ending(request.kind(), actualCost(request), nowMs);
+            end(reservation, how, nowMs);
+            states.reservations().change(key, reservation.ended(how));
+        }
+        return reservation.isHidden()
+                ? nothing(request, nowMs)
+                : Decision.allowed(request, reason(request.kind()), nowMs);
+    }
+
+    /** Returns what a request really cost whose reservation is ended; 0 if that is not said. */
+    private static long actualCost(Request request) {
+        return request.kind() == RequestKind.SETTLE ? Math.max(0, request.cost()) : 0;
+    }
+
+    private static Decision endedBefore(Request request, Reservation.Ending how, long nowMs) {
+        if (request.kind() == RequestKind.RENEW) {
+            return nothing(request, nowMs);
+        }
+        if (how.kind() != request.kind() || how.cost() != actualCost(request)) {
+            return Decision.allowed(request, Reason.ALREADY_ENDED, nowMs);
+        }
+        return Decision.allowed(request, reason(request.kind()), how.atMs()).asRepeated(request.source());
+    }
+
+    private static Decision nothing(Request request, long nowMs) {
+        return request.kind() == RequestKind.RENEW
+                ? Decision.denied(request, Reason.RESERVATION_ENDED, GONE, nowMs)
+                : Decision.allowed(request, Reason.NOTHING_RESERVED, nowMs);
+    }
+
+    private static Reason reason(RequestKind kind) {
+        return switch (kind) {
+            case SETTLE -> Reason.SETTLED;
+            case RELEASE -> Reason.RELEASED;
+            case CANCEL -> Reason.CANCELLED;
+            case RENEW -> Reason.RENEWED;
+            case CONSUME, PEEK, RESET -> throw new IllegalArgumentException(kind + " ends no reservation");
+        };
+    }
+
+    private void end(Reservation reservation, Reservation.Ending how, long nowMs) {
+        for (HeldCharge held : reservation.held()) {
+            state(reservation, held, nowMs)
+                    .map(HeldState::freed)
+                    .map(state -> how.kind() == RequestKind.RELEASE ? state.forgotten() : state.settled(how.cost()))
+                    .ifPresent(state -> put(held, state));
+        }
+    }
+
+    private void renew(Reservation reservation, Reservation renewed, long nowMs) {
+        for (HeldCharge held : reservation.held()) {
+            state(reservation, held, nowMs).ifPresent(state -> put(held, state.renewed(renewed)));
+        }
+    }
+
+    /** Makes the charges of a reservation final that nobody has ended in time. */
+    void expire(Reservation reservation) {
+        for (HeldCharge held : reservation.held()) {
+            state(reservation, held, Long.MIN_VALUE).ifPresent(state -> put(held, state.forgotten()));
+        }
+    }
+
+    /** Returns what a reservation holds of a key, at the time of the key or at {@code nowMs} if that is later. */
+    private Optional<HeldState> state(Reservation reservation, HeldCharge held, long nowMs) {
+        PolicyState stored = states.get(held.key());
+        if (stored == null) {
+            return Optional.empty();
+        }
+        long atMs = Math.max(nowMs, stored.lastRequestMs());
+        Policy policy = policies.inForce(held.key().policyId(), atMs);
+        return Optional.of(HeldState.of(stored, reservation, held, policy, atMs))
+                .filter(HeldState::isHeld);
+    }
+
+    private void put(HeldCharge held, HeldState state) {
+        if (state.isChanged()) {
+            states.put(held.key(), state.toStore());
+        }
+    }
+}

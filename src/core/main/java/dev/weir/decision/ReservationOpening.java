@@ -1,0 +1,130 @@
+package dev.weir.decision;
+
+import dev.weir.decision.state.HeldCharge;
+import dev.weir.decision.state.PolicyState;
+import dev.weir.decision.state.Reservation;
+import dev.weir.decision.state.ReservationTable;
+import dev.weir.decision.state.WritablePolicyStates;
+import dev.weir.event.Admission;
+import dev.weir.event.Decision;
+import dev.weir.event.DecisionResult;
+import dev.weir.event.LimitStatus;
+import dev.weir.event.Reason;
+import dev.weir.event.Request;
+import dev.weir.event.RequestKind;
+import dev.weir.policy.ContentHash;
+import dev.weir.policy.RequestKey;
+import java.util.ArrayList;
+import java.util.List;
+import java.util.Optional;
+
+/** Creates the reservations of requests that pass, and finds those of repeated ones. */
+final class ReservationOpening {
+
+    private static final int UNPROCESSABLE = 422;
+    private static final int UNAVAILABLE = 503;
+
+    private ReservationOpening() {}
+
+    /**
+     * Returns the reservation that an earlier request with this client and requestId created, if its time is not over;
+     * empty if there is none, or only a hidden one.
+     */
+    static Optional<Reservation> earlier(Request request, WritablePolicyStates states) {
+        Reservation reservation = states.reservations().get(key(request));
+        return reservation == null
+                        || reservation.isHidden()
+                        || reservation.endMs() <= nowMs(request, reservation, states)
+                ? Optional.empty()
+                : Optional.of(reservation);
+    }
+
+    /** Returns the key of the reservation that a request creates, ends or prolongs. */
+    static RequestKey key(Request request) {
+        return new RequestKey(request.client(), RequestKind.CONSUME, request.reservationId());
+    }
+
+    /**
+     * Returns the time of a request about a reservation: that of its timestamp or, if that is later, of the latest request
+     * that was charged to a key which the reservation holds.
+     */
+    static long nowMs(Request request, Reservation reservation, WritablePolicyStates states) {
+        long nowMs = request.timestampMs();
+        for (HeldCharge held : reservation.held()) {
+            PolicyState state = held.observes() ? null : states.get(held.key());
+            nowMs = state == null ? nowMs : Math.max(nowMs, state.lastRequestMs());
+        }
+        return nowMs;
+    }
+
+    /** Returns whether a repeat has the content of the request that created the reservation. */
+    static boolean isSameContent(Request request, Reservation reservation) {
+        return reservation.first().orElseThrow().content().equals(ContentHash.of(request));
+    }
+
+    /** Returns the first answer, addressed to this request. */
+    static DecisionResult repeatAnswer(Request request, Reservation reservation) {
+        return IdempotencyCheck.repeatAnswer(
+                request, reservation.first().orElseThrow().answer(), reservation.endMs());
+    }
+
+    /**
+     * Returns the denial of a request with the id of a reservation but other content. Policies have no part in it.
+     */
+    static Decision mismatch(Request request, long nowMs) {
+        return Decision.denied(request, Reason.IDEMPOTENCY_MISMATCH, UNPROCESSABLE, nowMs)
+                .withLimit(null, LimitStatus.of("reservation", null));
+    }
+
+    /** Returns the denial of a request that finds the table full. */
+    static Decision tooMany(Request request, long nowMs) {
+        return Decision.denied(request, Reason.TOO_MANY_RESERVATIONS, UNAVAILABLE, nowMs);
+    }
+
+    /**
+     * Stores the reservation of a request that has passed, and returns its answer. An admission is returned with the time
+     * until which the queue must store its answer.
+     *
+     * @param evaluated the checks before the charge
+     * @param charged the checks after the charge
+     */
+    static DecisionResult opened(
+            Request request,
+            DecisionResult result,
+            Evaluation evaluated,
+            Evaluation charged,
+            Reserving reserving,
+            ReservationTable table) {
+        Optional<Reservation.FirstAnswer> first = reserving.isHidden()
+                ? Optional.empty()
+                : Optional.of(new Reservation.FirstAnswer(
+                        ContentHash.of(request),
+                        result instanceof Admission admission ? admission.sent() : (Decision) result));
+        table.open(
+                key(request),
+                new Reservation(
+                        reserving.number(),
+                        first,
+                        request.cost(),
+                        reserving.startMs(),
+                        reserving.durationMs(),
+                        held(evaluated, charged, reserving),
+                        Optional.empty()));
+        return result instanceof Admission admission && !reserving.isHidden()
+                ? admission.withIdempotentUntilMs(reserving.endMs())
+                : result;
+    }
+
+    private static List<HeldCharge> held(Evaluation evaluated, Evaluation charged, Reserving reserving) {
+        List<HeldCharge> held = new ArrayList<>();
+        for (int i = 0; i < charged.checks().length; i++) {
+            if (charged.checks()[i] instanceof CountedCheck counted
+                    && reserving.holds(counted)
+                    && !evaluated.checks()[i].refuses()
+                    && counted.policy().countsUsage()) {
+                held.add(counted.held(reserving));
+            }
+        }
+        return held;
+    }
+}

@@ -1,0 +1,87 @@
+package dev.weir.decision;
+
+import dev.weir.event.Request;
+import dev.weir.event.RequestKind;
+import dev.weir.limit.Concurrency;
+import dev.weir.policy.Policy;
+
+/**
+ * The reservation that a request creates if it passes.
+ *
+ * @param number its number, above 0; 0 for {@link #NONE}
+ * @param isHidden whether only observing policies ask for it
+ * @param startMs the start of the request, in milliseconds since the epoch
+ * @param durationMs how long after the start it ends
+ */
+record Reserving(long number, boolean isHidden, long startMs, long durationMs) {
+
+    /** The request creates no reservation. */
+    static final Reserving NONE = new Reserving(0, true, 0, 0);
+
+    /** Returns whether a request asks for a reservation, or one of its policies does. */
+    static boolean isWanted(Request request, Policy[] applicable) {
+        if (request.kind() != RequestKind.CONSUME) {
+            return false;
+        }
+        if (request.reserveMs() != null) {
+            return true;
+        }
+        for (Policy policy : applicable) {
+            if (policy.limitsConcurrency()) {
+                return true;
+            }
+        }
+        return false;
+    }
+
+    /**
+     * Returns the reservation of a request that {@linkplain #isWanted asks} for one. It lasts as long as the request says,
+     * and at most as long as the slots of each policy that does not only observe. If only observing policies ask for it,
+     * it lasts as long as the slots of any.
+     */
+    static Reserving of(Request request, Evaluation evaluated, long number) {
+        long shortestMs = request.reserveMs() == null ? Long.MAX_VALUE : request.reserveMs();
+        long longestMs = 0;
+        for (PolicyCheck check : evaluated.checks()) {
+            if (check.policy().limitsConcurrency()) {
+                long ttlMs = shortestTtlMs(check.policy());
+                shortestMs = check.observes() ? shortestMs : Math.min(shortestMs, ttlMs);
+                longestMs = Math.max(longestMs, ttlMs);
+            }
+        }
+        boolean isHidden = shortestMs == Long.MAX_VALUE;
+        long startMs = evaluated.nowMs() + evaluated.throttling().delayMs();
+        return new Reserving(number, isHidden, startMs, isHidden ? longestMs : shortestMs);
+    }
+
+    private static long shortestTtlMs(Policy policy) {
+        long shortestMs = Long.MAX_VALUE;
+        for (Policy.Term term : policy.terms()) {
+            if (term.limit() instanceof Concurrency concurrency) {
+                shortestMs = Math.min(shortestMs, concurrency.ttlMs());
+            }
+        }
+        return shortestMs;
+    }
+
+    boolean isPresent() {
+        return number > 0;
+    }
+
+    /**
+     * Returns whether the reservation holds what is charged to a policy: a hidden one only if the policy observes, since
+     * its end must not change other answers.
+     */
+    boolean holds(PolicyCheck check) {
+        return isPresent() && (!isHidden || check.observes());
+    }
+
+    /** Returns how long the slots of a policy are in use if they are not freed. */
+    long slotMs(Policy policy) {
+        return Math.min(durationMs, shortestTtlMs(policy));
+    }
+
+    long endMs() {
+        return startMs + durationMs;
+    }
+}

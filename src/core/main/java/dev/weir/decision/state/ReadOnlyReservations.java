@@ -1,0 +1,34 @@
+package dev.weir.decision.state;
+
+import dev.weir.policy.RequestKey;
+import java.util.List;
+
+/** Reservations for decisions that must not change them. Writes are discarded, so there is always a place for one more. */
+record ReadOnlyReservations(PolicyStates states) implements ReservationTable {
+
+    @Override
+    public Reservation get(RequestKey key) {
+        return states.reservation(key);
+    }
+
+    @Override
+    public long nextNumber() {
+        return Long.MAX_VALUE;
+    }
+
+    @Override
+    public boolean isFull() {
+        return false;
+    }
+
+    @Override
+    public List<Reservation> sweep(long atMs) {
+        return List.of();
+    }
+
+    @Override
+    public void open(RequestKey key, Reservation reservation) {}
+
+    @Override
+    public void change(RequestKey key, Reservation reservation) {}
+}

@@ -1,0 +1,69 @@
+package dev.weir.decision.state;
+
+import dev.weir.event.IdempotentAnswer;
+import dev.weir.event.RequestKind;
+import dev.weir.policy.ContentHash;
+import java.util.List;
+import java.util.Optional;
+
+/**
+ * A reservation: an allowed or queued request whose charges can still be corrected and whose slots can be freed.
+ *
+ * @param number identifies it among those of its task; later ones have higher numbers
+ * @param first the first answer to the request. Empty if the reservation is hidden: only observing policies asked for
+ *     it, so no answer depends on it
+ * @param cost the estimate, in tokens: what was charged to each limit
+ * @param fromMs the start of the request or, if it was renewed since, the time of that; in milliseconds since the epoch
+ * @param durationMs how long after {@code fromMs} it ends, 1 ms or more
+ * @param held what it was charged to
+ * @param ending how it was ended; empty while it is open
+ */
+public record Reservation(
+        long number,
+        Optional<FirstAnswer> first,
+        long cost,
+        long fromMs,
+        long durationMs,
+        List<HeldCharge> held,
+        Optional<Ending> ending) {
+
+    /** The content of the request that created the reservation, and its answer. */
+    public record FirstAnswer(ContentHash content, IdempotentAnswer answer) {}
+
+    /**
+     * How a reservation was ended before its time.
+     *
+     * @param kind {@code SETTLE}, {@code RELEASE} or {@code CANCEL}
+     * @param cost what the request really cost; 0 for other kinds than {@code SETTLE}
+     * @param atMs when, in milliseconds since the epoch
+     */
+    public record Ending(RequestKind kind, long cost, long atMs) {}
+
+    public Reservation {
+        held = List.copyOf(held);
+    }
+
+    public boolean isHidden() {
+        return first.isEmpty();
+    }
+
+    /** Returns when it ends or, if it was ended before, would have ended. */
+    public long endMs() {
+        return fromMs + durationMs;
+    }
+
+    /** Returns when the slots of a charge end. */
+    public long slotEndMs(HeldCharge charge) {
+        return fromMs + charge.slotMs();
+    }
+
+    /** Returns this reservation, renewed at {@code nowMs}. One that has not started yet keeps its end. */
+    public Reservation renewed(long nowMs) {
+        return new Reservation(number, first, cost, Math.max(fromMs, nowMs), durationMs, held, ending);
+    }
+
+    /** Returns this reservation, ended. */
+    public Reservation ended(Ending how) {
+        return new Reservation(number, first, cost, fromMs, durationMs, held, Optional.of(how));
+    }
+}

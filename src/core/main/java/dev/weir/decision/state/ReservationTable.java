@@ -1,0 +1,64 @@
+package dev.weir.decision.state;
+
+import dev.weir.policy.RequestKey;
+import java.util.List;
+
+/**
+ * The reservations of a task, by client and requestId: those that are open, and those that were ended but would not have
+ * ended yet. The kind of the keys is {@code CONSUME}.
+ */
+public interface ReservationTable {
+
+    /** Holds no reservations, and always is full. */
+    ReservationTable NONE = new ReservationTable() {
+        @Override
+        public Reservation get(RequestKey key) {
+            return null;
+        }
+
+        @Override
+        public long nextNumber() {
+            return 1;
+        }
+
+        @Override
+        public boolean isFull() {
+            return true;
+        }
+
+        @Override
+        public List<Reservation> sweep(long atMs) {
+            return List.of();
+        }
+
+        @Override
+        public void open(RequestKey key, Reservation reservation) {}
+
+        @Override
+        public void change(RequestKey key, Reservation reservation) {}
+    };
+
+    /** Returns a reservation, null if there is none. Its end can have passed. */
+    Reservation get(RequestKey key);
+
+    /** Returns the number of the next reservation, 1 or more. Numbers are never used again. */
+    long nextNumber();
+
+    /** Returns whether there are as many reservations as there may be, not counting hidden ones. */
+    boolean isFull();
+
+    /**
+     * Observes the time of a request that asks for a reservation, and deletes a bounded number of reservations whose
+     * ends have passed. Returns those of them that were open.
+     */
+    List<Reservation> sweep(long atMs);
+
+    /**
+     * Adds a reservation, which must have the {@link #nextNumber}. Does nothing if there are too many: for hidden ones,
+     * as many as there may be others.
+     */
+    void open(RequestKey key, Reservation reservation);
+
+    /** Stores a reservation that is in the table and has changed. */
+    void change(RequestKey key, Reservation reservation);
+}
