@@ -24,11 +24,13 @@ export function clientView([client = ''], stream) {
 
   const filter = new Filter(['outcome', 'reason', 'policy', 'tier'], () => askDecisions());
   const usage = h('div', h('p.empty', 'Loading.'));
+  const reservations = h('div', h('p.empty', 'Loading.'));
   const decisions = h('div', h('p.empty', 'Loading.'));
   const read = h('p.note');
   root.append(
       h('h2.name', client),
       h('section.card', h('h2', 'Usage by limit'), usage),
+      h('section.card', h('h2', 'Open reservations'), reservations),
       h('section.card', h('h2', 'Recent decisions'), filter.root, read, decisions));
 
   const abort = new AbortController();
@@ -52,6 +54,7 @@ export function clientView([client = ''], stream) {
       await Promise.all([
         show(usage, `/v1/usage/${name}${isWithRecent ? '?recent=true' : ''}`,
             answer => usageList(merged(answer.usage, known, isWithRecent), abort.signal), abort.signal),
+        show(reservations, `/v1/reservations/${name}?limit=${MOST}`, reservationTable, abort.signal),
         askDecisions(),
       ]);
     }
@@ -177,9 +180,9 @@ async function usageList(usage, signal) {
     return h('p.empty', 'No policy applies to this client, and it has no usage.');
   }
   const all = await Promise.all(usage.map(one => (typeof one.held === 'number' ? shared(one, signal) : one)));
-  return h('ul.usages', all.map(({policyId, policyVersion, key, limits, holders, free}) => h('li',
+  return h('ul.usages', all.map(({policyId, policyVersion, key, reserved, limits, holders, free}) => h('li',
       h('h3', h('a', {href: `#/policies/policy/${encodeURIComponent(policyId)}`}, policyId), h('small', ` version ${policyVersion}`),
-          others(key), holders ? h('small.tag', 'shared by all clients') : null),
+          others(key), reserved > 0 && h('small.tag', `${count(reserved)} reserved, not settled`), holders ? h('small.tag', 'shared by all clients') : null),
       limits.length === 0 && !holders && h('p.note', 'It has no limits.'),
       limits.map(limit),
       holders ? whoHolds(holders, free) : null)));
@@ -190,6 +193,26 @@ function others(key) {
   return Object.entries(key)
       .filter(([name]) => name !== 'client')
       .map(([name, value]) => h('small.tag', `${name} ${value}`));
+}
+
+/** Returns the open reservations: what they use, since when, and when they end. */
+function reservationTable({at, reservations, next}) {
+  if (reservations.length === 0) {
+    return h('p.empty', next === null ? 'None.' : 'There are none among the first ones, of which most were ended.');
+  }
+  return h('div', next === null ? null : h('p.note', `the first ${count(reservations.length)}`),
+      stacked(table('Open reservations',
+          [{name: 'request id'}, {name: 'cost', number: true}, {name: 'since'}, {name: 'ends in', number: true}, {name: 'holds'}],
+          reservations.map(({requestId, cost, since, ends, policies}) => [
+            h('span.request', requestId),
+            count(cost),
+            h('time', {datetime: new Date(since).toISOString(), title: day(since)}, clock(since)),
+            duration(Math.max(0, ends - at)),
+            policies.map(({policyId, key, observes, slotsUntil}) => h('div',
+                h('a', {href: `#/policies/policy/${encodeURIComponent(policyId)}`}, policyId), others(key),
+                h('small.tag', slotsUntil === null ? 'tokens' : 'slots'),
+                observes && h('small.tag', 'observes'))),
+          ]))));
 }
 
 function decisionTable(decisions) {

@@ -5,11 +5,13 @@ import com.fasterxml.jackson.databind.node.ArrayNode;
 import com.fasterxml.jackson.databind.node.ObjectNode;
 import dev.weir.backtest.BacktestComparison;
 import dev.weir.backtest.DecisionStats;
+import dev.weir.decision.OpenReservation;
 import dev.weir.decision.PolicyUsage;
 import dev.weir.decision.SharedPolicyUsage;
 import dev.weir.event.Decision;
 import dev.weir.lease.LeaseResponse;
 import dev.weir.lease.Ledger;
+import dev.weir.query.InstanceQueries;
 import dev.weir.query.RecentDecisions;
 import dev.weir.rules.ChangeDetails;
 import dev.weir.rules.PolicyTopic.Change;
@@ -145,9 +147,35 @@ public final class JsonViews {
             }
             key(key, usage.namesAndValues());
             one.put("lastAt", usage.lastChargeMs());
+            one.put("reserved", usage.reserved());
             one.put("held", usage.held());
             limits(one, usage.limits());
         }
+        return json;
+    }
+
+    static ObjectNode reservations(String client, long nowMs, InstanceQueries.ReservationPage page) {
+        ObjectNode json = object();
+        json.put("client", client);
+        json.put("at", nowMs);
+        ArrayNode list = json.putArray("reservations");
+        for (OpenReservation reservation : page.reservations()) {
+            ObjectNode one = list.addObject()
+                    .put("requestId", reservation.requestId())
+                    .put("cost", reservation.cost())
+                    .put("since", reservation.sinceMs())
+                    .put("ends", reservation.endMs());
+            ArrayNode policies = one.putArray("policies");
+            for (OpenReservation.Holding holding : reservation.holdings()) {
+                ObjectNode policy = policies.addObject().put("policyId", holding.policyId());
+                ObjectNode key = policy.putObject("key");
+                key.put("client", client);
+                key(key, holding.namesAndValues());
+                policy.put("observes", holding.observes())
+                        .put("slotsUntil", holding.slotsUntilMs().orElse(null));
+            }
+        }
+        json.put("next", page.next().orElse(null));
         return json;
     }
 

@@ -45,6 +45,10 @@ final class QueryApi {
     private static final String LIMIT_PARAMETER = "most";
     private static final int DEFAULT_DECISIONS = 50;
     private static final int MAX_DECISIONS = 1_000;
+    private static final String AFTER = "after";
+    private static final String PAGE_SIZE = "limit";
+    private static final int DEFAULT_RESERVATIONS = 100;
+    private static final int MAX_RESERVATIONS = 1_000;
 
     /** The id of requests that are sent without one. */
     private static final String DEFAULT_REQUEST_ID = "peek";
@@ -91,6 +95,27 @@ final class QueryApi {
                 here.queries()
                         .usage(question, () -> isWithRecent ? here.rules().recentRequests(client, nowMs) : List.of()),
                 usage -> ResponseWriter.write(request, format, 200, JsonViews.usage(client, nowMs, usage)));
+    }
+
+    /** Returns a page of the open reservations of a client. */
+    void reservations(Context request) {
+        BodyFormat format = BodyFormat.ofAcceptHeader(request);
+        QueryParameters parameters = QueryParameters.of(request, AFTER, PAGE_SIZE);
+        int most = parameters.number(PAGE_SIZE, 1, MAX_RESERVATIONS).orElse(DEFAULT_RESERVATIONS);
+        String client = request.pathParam("client");
+        String after = parameters.text(AFTER).orElse("");
+        long nowMs = System.currentTimeMillis();
+        RequestBody.requireValid(
+                Request.builder(after.isEmpty() ? DEFAULT_REQUEST_ID : after, client)
+                        .kind(RequestKind.PEEK)
+                        .timestampMs(nowMs)
+                        .build(),
+                rules);
+        answer(
+                request,
+                "",
+                instance.get().queries().reservations(client, after, most),
+                page -> ResponseWriter.write(request, format, 200, JsonViews.reservations(client, nowMs, page)));
     }
 
     /** Returns what all clients have used of a shared policy, and its lease holders. */

@@ -371,6 +371,7 @@ public final class WeirService implements AutoCloseable {
                 new Route(POST, "/v1/backtest", Permission.READ, trial::backtest),
                 new Route(GET, "/v1/usage/{client}", Permission.READ, asking::usage),
                 new Route(GET, "/v1/shared/{id}", Permission.READ, asking::sharedUsage),
+                new Route(GET, "/v1/reservations/{client}", Permission.READ, asking::reservations),
                 new Route(GET, "/v1/decisions/{client}", Permission.READ, asking::decisions),
                 new Route(GET, "/v1/dead-letters", Permission.READ, deadLetters::list),
                 new Route(POST, "/v1/dead-letters/replay", Permission.CHANGE, deadLetters::replay),

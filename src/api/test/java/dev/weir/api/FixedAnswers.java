@@ -24,6 +24,7 @@ final class FixedAnswers implements InstanceQueries {
             request -> new Result.NotReady<>("the state is being restored");
     volatile Function<Map<String, String>, Result<SharedPolicyUsage>> shared =
             key -> new Result.NotReady<>("the state is being restored");
+    volatile Result<ReservationPage> reservations = new Result.NotReady<>("the state is being restored");
     volatile Result<QueueView> queue = new Result.NotReady<>("the state is being restored");
 
     volatile Result<SortedMap<String, QueueView>> draining = new Result.Partial<>(new TreeMap<>(), Set.of());
@@ -40,6 +41,12 @@ final class FixedAnswers implements InstanceQueries {
     public Result<List<PolicyUsage>> usage(Request request, Supplier<List<Request>> others) {
         this.request.set(request);
         return usage;
+    }
+
+    @Override
+    public Result<ReservationPage> reservations(String client, String after, int most) {
+        request.set(Request.builder(after, client).cost(most).build());
+        return reservations;
     }
 
     @Override

@@ -6,6 +6,7 @@ import static org.assertj.core.api.Assertions.assertThat;
 import com.fasterxml.jackson.databind.JsonNode;
 import dev.weir.config.WeirConfig;
 import dev.weir.decision.Decider;
+import dev.weir.decision.OpenReservation;
 import dev.weir.decision.PolicyUsage;
 import dev.weir.decision.SharedPolicyUsage;
 import dev.weir.decision.state.PolicyStates;
@@ -19,6 +20,7 @@ import dev.weir.lease.LeaseResponse;
 import dev.weir.lease.Ledger;
 import dev.weir.policy.Policy;
 import dev.weir.policy.PolicyTable;
+import dev.weir.query.InstanceQueries;
 import dev.weir.query.InstanceQueries.LedgerQuestion;
 import dev.weir.query.InstanceQueries.Result;
 import dev.weir.runtime.Enforcer;
@@ -29,6 +31,7 @@ import dev.weir.shape.rules.QueueRules;
 import dev.weir.shape.rules.TierShare;
 import dev.weir.testing.TestBroker;
 import dev.weir.topics.TopicSetup;
+import dev.weir.wire.json.Json;
 import java.io.ByteArrayOutputStream;
 import java.io.IOException;
 import java.net.InetAddress;
@@ -41,6 +44,7 @@ import java.time.Duration;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.Map;
+import java.util.Optional;
 import java.util.Set;
 import java.util.concurrent.ExecutorService;
 import java.util.concurrent.Executors;
@@ -609,17 +613,20 @@ class WeirServiceTest {
                         List.of("endpoint", "/a"),
                         1_000L,
                         List.of(new PolicyUsage.LimitUsage("gcra 5/1m", 5L, 60_000L, 2L, 3L, 24_000)),
+                        2L,
                         null),
                 new PolicyUsage(
                         policy,
                         List.of(),
                         null,
                         List.of(new PolicyUsage.LimitUsage("unlimited", null, null, null, null, 0)),
+                        null,
                         null)));
         Reply usage = caller.get("/v1/usage/a%2Fb%20%C3%A9?tier=free&attribute.endpoint=/a%26b&attribute.x=");
         assertThat(usage.json().get("client").asText()).isEqualTo("a/b é");
         assertThat(usage.json().at("/usage/0/key").toString()).isEqualTo("{\"client\":\"a/b é\",\"endpoint\":\"/a\"}");
         assertThat(usage.json().at("/usage/0/limits/0/used").asInt()).isEqualTo(2);
+        assertThat(usage.json().at("/usage/0/reserved").asInt()).isEqualTo(2);
         Request request = HERE.request.get();
         assertThat(request.client()).isEqualTo("a/b é");
         assertThat(request.tier()).isEqualTo("free");
@@ -630,6 +637,30 @@ class WeirServiceTest {
                 List.of("alice?teir=free", "alice?tier=a&tier=b", "x".repeat(257), "alice?tier=" + "x".repeat(257))) {
             assertThat(caller.get("/v1/usage/" + path).status()).as(path).isEqualTo(400);
         }
+    }
+
+    @Test
+    void reservations_are_queried_by_client_and_page() throws Exception {
+        assertThat(caller.get("/v1/reservations/alice").status()).isEqualTo(503);
+        HERE.reservations = new Result.Local<>(new InstanceQueries.ReservationPage(
+                List.of(new OpenReservation(
+                        "r/1",
+                        7,
+                        1_000,
+                        61_000,
+                        List.of(new OpenReservation.Holding(
+                                "p", List.of("endpoint", "/a"), true, Optional.of(31_000L))))),
+                Optional.of("r/2")));
+        JsonNode page = caller.get("/v1/reservations/a%2Fb?after=r%2F0&limit=7").json();
+        assertThat(HERE.request.get().client()).isEqualTo("a/b");
+        assertThat(HERE.request.get().requestId()).isEqualTo("r/0");
+        assertThat(HERE.request.get().cost()).isEqualTo(7);
+        assertThat(page.get("reservations")).isEqualTo(Json.read("""
+                        [{"requestId":"r/1","cost":7,"since":1000,"ends":61000,"policies":[
+                        {"policyId":"p","key":{"client":"a/b","endpoint":"/a"},"observes":true,"slotsUntil":31000}]}]"""));
+        assertThat(page.get("next").asText()).isEqualTo("r/2");
+        caller.get("/v1/reservations/alice");
+        assertThat(HERE.request.get().cost()).as("the size of a page").isEqualTo(100);
     }
 
     @Test
@@ -661,8 +692,8 @@ class WeirServiceTest {
         assertThat(caller.get("/v1/shared/p").status()).isEqualTo(404);
         assertThat(caller.get("/v1/shared/p?endpoint=/a").status()).isEqualTo(400);
         assertThat(caller.get("/v1/shared/p?cost=0").status()).isEqualTo(400);
-        HERE.usage =
-                new Result.Local<>(List.of(new PolicyUsage(policy, List.of("endpoint", "/a"), null, List.of(), 17L)));
+        HERE.usage = new Result.Local<>(
+                List.of(new PolicyUsage(policy, List.of("endpoint", "/a"), null, List.of(), 0L, 17L)));
         Reply usage = caller.get("/v1/usage/alice?attribute.endpoint=/a");
         assertThat(usage.json().at("/usage/0/held").asInt()).isEqualTo(17);
         assertThat(usage.json().at("/usage/0/key").toString()).isEqualTo("{\"endpoint\":\"/a\"}");

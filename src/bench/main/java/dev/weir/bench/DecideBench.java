@@ -2,15 +2,18 @@ package dev.weir.bench;
 
 import dev.weir.bench.candidate.BenchCluster;
 import dev.weir.bench.candidate.Candidate;
+import dev.weir.bench.candidate.ReservedRequests;
 import dev.weir.bench.candidate.TimeSlices;
 import dev.weir.bench.measure.CandidateSeries;
 import dev.weir.bench.measure.ResultTable;
 import dev.weir.bench.measure.RunPlan;
 import dev.weir.bench.measure.Zipf;
+import dev.weir.event.RequestKind;
 import dev.weir.wire.OutputFormat;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.Map;
+import java.util.OptionalLong;
 import java.util.function.Consumer;
 import java.util.function.LongUnaryOperator;
 
@@ -24,8 +27,13 @@ public final class DecideBench {
      * @param policies the text of a policy file; each decision should charge, because that costs most
      * @param clients the number of clients; the k-th sends a share of requests proportional to 1/k
      * @param hasKnownClients whether each client sends a request before the measurement
+     * @param held how many reservations are open at all times, if every second request creates one and the others end
+     *     one each; empty if all are plain requests
      */
-    public record DecideLoad(String name, String policies, long clients, boolean hasKnownClients) {}
+    public record DecideLoad(String name, String policies, long clients, boolean hasKnownClients, OptionalLong held) {}
+
+    /** The algorithm under which each request that passes is a reservation. */
+    public static final String CONCURRENCY = "concurrency";
 
     /** The JVM options of candidates, which are those of the container image. */
     public static final List<String> JVM = List.of("-Xmx1g", "-XX:+UseParallelGC");
@@ -77,6 +85,9 @@ public final class DecideBench {
 
     /** Returns a policy file with one limit by an algorithm, which no client reaches. */
     public static String policyYaml(String algorithm) {
+        if (algorithm.equals(CONCURRENCY)) {
+            return "policies: [{id: bench, limits: [{algorithm: concurrency, limit: %d, ttl: 24h}]}]".formatted(LIMIT);
+        }
         return "policies: [{id: bench, limits: [{algorithm: %s, limit: %d, per: %dms}]}]"
                 .formatted(algorithm, LIMIT, PER_MS);
     }
@@ -110,27 +121,38 @@ public final class DecideBench {
             progress.accept("%s: sending one request of each of %,d clients".formatted(load.name, load.clients));
             workload.ensureRequests(load.clients, List.of(number -> number, number -> number));
         }
-        List<LongUnaryOperator> clients = List.of(zipf(load.clients, 1), zipf(load.clients, 2));
         long known = workload.sent();
-        workload.ensureRequests(known + effort.warmUp() * 3 / 2, clients);
+        long warmUp = Math.max(effort.warmUp(), 2 * load.held.orElse(0)); // until as many are held
+        TimeSlices.RequestSupply supply = supply(load, workload);
         for (Candidate lane : lanes) {
-            slices.warmUp(lane, known + effort.warmUp());
+            supply.ensureRequests(lane, known + warmUp * 3 / 2);
+            slices.warmUp(lane, known + warmUp);
         }
-        List<CandidateSeries> series =
-                slices.measure(lanes, (lane, requests) -> workload.ensureRequests(requests, clients));
+        List<CandidateSeries> series = slices.measure(lanes, supply);
         List<String> notes = new ArrayList<>();
-        notes.add(
-                "%,d clients with a Zipf distribution; requests of %d bytes, decisions of %d, in %s; stream threads: %d"
-                        .formatted(
-                                load.clients,
-                                workload.requestBytes(workload.sent()),
-                                workload.decisionBytes(),
-                                format,
-                                threads));
+        load.held.ifPresent(held -> notes.add("%,d slots in use; every second request is a RELEASE".formatted(held)));
+        notes.add("%,d clients with a %s distribution; requests of %d bytes, decisions of %d, in %s; stream threads: %d"
+                .formatted(
+                        load.clients,
+                        load.held.isPresent() ? "uniform" : "Zipf",
+                        workload.requestBytes(workload.sent()),
+                        workload.decisionBytes(),
+                        format,
+                        threads));
         for (Candidate lane : lanes) {
             notes.add("resident memory at the end: %,d MiB, %s".formatted(lane.residentBytes() >> 20, lane.name()));
         }
         return ResultTable.of("decide", load.name, "requests/s", series, notes);
+    }
+
+    private static TimeSlices.RequestSupply supply(DecideLoad load, BenchCluster.Workload workload) {
+        if (load.held.isPresent()) {
+            ReservedRequests source =
+                    new ReservedRequests(load.clients, load.held.getAsLong(), RequestKind.RELEASE, null);
+            return (lane, requests) -> workload.ensureRequests(requests, source);
+        }
+        List<LongUnaryOperator> clients = List.of(zipf(load.clients, 1), zipf(load.clients, 2));
+        return (lane, requests) -> workload.ensureRequests(requests, clients);
     }
 
     /** Returns a function to client numbers with a Zipf distribution. */

@@ -34,6 +34,33 @@ class BenchDecideTest {
     }
 
     @Test
+    void decide_measures_slots_in_use() {
+        CapturedRun result = BenchShell.run(
+                "decide",
+                "--algorithms=concurrency",
+                "--slots-in-use=10",
+                "--clients=1",
+                "--rounds=1",
+                "--turn=1s",
+                "--warm-up-requests=1000");
+        assertThat(result.exit()).as(result.err()).isZero();
+        assertThat(result.out())
+                .containsPattern("concurrency +(?=[0-9.,]*[1-9])[0-9.,]+ .* [0-9]\\.[0-9]{2}\n")
+                .contains("10 slots in use");
+    }
+
+    @Test
+    void reserve_compares_a_reservation_and_its_end_with_two_requests() {
+        CapturedRun result = BenchShell.run(
+                "reserve", "--held=500", "--clients=50", "--rounds=1", "--turn=1s", "--warm-up-requests=1000");
+        assertThat(result.exit()).as(result.err()).isZero();
+        assertThat(result.out())
+                .containsPattern("two CONSUMEs +(?=[0-9.,]*[1-9])[0-9.,]+ .* 1\\.00\n")
+                .containsPattern("a reservation and its end +(?=[0-9.,]*[1-9])[0-9.,]+ .* [0-9]\\.[0-9]{2}\n")
+                .contains("500 reservations are open");
+    }
+
+    @Test
     void latency_compares_each_reader_of_decisions_with_one_of_the_pass_through() {
         CapturedRun result = BenchShell.run("latency", "--rates=200", "--rounds=1", "--turn=1s", "--warm-up=0s");
         assertThat(result.exit()).as(result.err()).isZero();

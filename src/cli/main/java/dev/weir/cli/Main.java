@@ -31,6 +31,7 @@ import picocli.CommandLine.Command;
             BacktestCommand.class,
             PoliciesCommand.class,
             UsageCommand.class,
+            ReservationsCommand.class,
             TopCommand.class,
             QueuesCommand.class,
             DeadLettersCommand.class,

@@ -55,15 +55,19 @@ final class UsageCommand implements Callable<Integer> {
 
     private static void print(JsonNode answer, PrintWriter out) {
         TextTable table = new TextTable("POLICY", "KEY", "LIMIT", "USED", "LEFT", "RESETS IN");
-        List<String> holders = new ArrayList<>();
+        List<String> details = new ArrayList<>();
         for (JsonNode policy : answer.get("usage")) {
             add(policy, table);
             if (policy.has("holders")) {
-                holders.add(holders(policy));
+                details.add(holders(policy));
+            }
+            if (policy.path("reserved").asLong() > 0) {
+                details.add("reserved of " + SafeText.of(policy.get("policyId").asText()) + ": "
+                        + policy.get("reserved").asText() + " not settled yet");
             }
         }
         table.print(out, "no policy applies to the client");
-        holders.forEach(out::println);
+        details.forEach(out::println);
     }
 
     private static void add(JsonNode policy, TextTable table) {

@@ -36,6 +36,8 @@ class DocumentationTest {
     /** Of Avro's single-object encoding. */
     private static final int HEADER_BYTES = 10;
 
+    private static final HexFormat GO_BYTES = HexFormat.ofDelimiter(", ").withPrefix("0x");
+
     /** Generated from the code, with lines of any length. */
     private static final Path TOPOLOGY = Path.of("topology-docs", "explanation", "topology.md");
 
@@ -210,6 +212,7 @@ class DocumentationTest {
                 .content()
                 .contains("HEADER = bytes.fromhex(\"" + ofRequest + "\")")
                 .contains("HEADER = Buffer.from('" + ofRequest + "', 'hex')")
+                .contains("header = []byte{" + GO_BYTES.formatHex(HexFormat.of().parseHex(ofRequest)) + "}")
                 .contains("| `RequestEvent` | `" + ofRequest + "` |")
                 .contains("| `Decision` | `" + header(new DecisionCodec().encode(Decision.unmatched(request))) + "` |")
                 .contains("| `Release` | `" + header(new ReleaseCodec().encode(release)) + "` |");

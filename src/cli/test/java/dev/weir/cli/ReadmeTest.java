@@ -32,7 +32,8 @@ class ReadmeTest {
         return blocks(README, language);
     }
 
-    private static List<String> blocks(Path page, String language) throws IOException {
+    /** The text of the fenced blocks of a language in a page. */
+    static List<String> blocks(Path page, String language) throws IOException {
         List<String> blocks = new ArrayList<>();
         Matcher matcher = BLOCK.matcher(Files.readString(page));
         while (matcher.find()) {

@@ -51,12 +51,14 @@ class ServiceCommandsTest {
     private HttpServer server;
     private String url;
     private int refusal = 404;
+    private volatile String posted;
 
     @BeforeEach
     void start() throws IOException {
         server = HttpServer.create(new InetSocketAddress(InetAddress.getLoopbackAddress(), 0), 0);
         url = "http://127.0.0.1:" + server.getAddress().getPort();
         server.createContext("/", exchange -> {
+            posted = new String(exchange.getRequestBody().readAllBytes(), StandardCharsets.UTF_8);
             String answer = answers.get(exchange.getRequestURI().getRawPath()
                     + (exchange.getRequestURI().getRawQuery() == null
                             ? ""
@@ -91,6 +93,17 @@ class ServiceCommandsTest {
     }
 
     @Test
+    void usage_shows_what_is_reserved_and_not_settled() throws Exception {
+        answers.put("/v1/usage/bob", USAGE.replace("\"lastAt\":5,", "\"lastAt\":5,\"reserved\":2,"));
+        assertThat(Shell.run("usage", "bob", "--service", url)).isEqualTo(new CapturedRun(0, """
+                POLICY             KEY                       LIMIT      USED  LEFT  RESETS IN
+                free (version 3)   client=a/b c endpoint=/x  gcra 5/1m  2     3     24s
+                staff (version 1)  client=a/b c              unlimited  -     -     0s
+                reserved of free: 2 not settled yet
+                """, ""));
+    }
+
+    @Test
     void usage_of_a_shared_limit_lists_its_holders() throws Exception {
         answers.put("/v1/usage/bob", """
                 {"client":"bob","at":5,"usage":[
@@ -115,6 +128,53 @@ class ServiceCommandsTest {
                 .isEqualTo(Json.read("""
                         {"policyId":"all","policyVersion":2,"key":{},"lastAt":null,"held":7,%s,"at":5,"free":1,
                          "holders":[{"holder":"weir/0","lent":1,"until":9},{"holder":"c-1","lent":1,"until":9}]}""".formatted(limits)));
+    }
+
+    @Test
+    void reservations_are_a_table_of_all_pages() throws Exception {
+        String first = """
+                {"requestId":"r 1","cost":900,"since":1000,"ends":61000,"policies":[
+                {"policyId":"tokens","key":{"client":"a/b c","model":"m"},"observes":false,"slotsUntil":null},
+                {"policyId":"calls","key":{"client":"a/b c"},"observes":true,"slotsUntil":61000}]}""";
+        String second = """
+                {"requestId":"r2","cost":1,"since":9000,"ends":9000,"policies":[]}""";
+        answers.put(
+                "/v1/reservations/a%2Fb%20c?limit=1000",
+                "{\"client\":\"a/b c\",\"at\":16000,\"reservations\":[" + first + "],\"next\":\"r 1\"}");
+        answers.put(
+                "/v1/reservations/a%2Fb%20c?limit=1000&after=r%201",
+                "{\"client\":\"a/b c\",\"at\":16000,\"reservations\":[" + second + "],\"next\":null}");
+        assertThat(Shell.run("reservations", "a/b c", "--service", url)).isEqualTo(new CapturedRun(0, """
+                REQUEST  COST  AGE  ENDS IN  POLICIES
+                r 1      900   15s  45s      tokens model=m, calls (slots) (observes)
+                r2       1     7s   0s       -
+                """, ""));
+        assertThat(Shell.document("reservations", "a/b c", "--service", url))
+                .isEqualTo(Json.read(
+                        "{\"reservations\":[" + first + "," + second + "],\"client\":\"a/b c\",\"at\":16000}"));
+        answers.put(
+                "/v1/reservations/bob?limit=1000", "{\"client\":\"bob\",\"at\":1,\"reservations\":[],\"next\":null}");
+        assertThat(Shell.run("reservations", "bob", "--service", url).out())
+                .isEqualTo("the client has no open reservations\n");
+    }
+
+    @Test
+    void reservations_are_released_and_what_is_not_is_reported() throws Exception {
+        answers.put("/v1/decide?timeout=10s", """
+                [{"requestId":"r1","reason":"RELEASED"},{"requestId":"r2","reason":"RELEASED","repeated":true}]""");
+        String[] release = {"reservations", "bob", "--release", "r1", "--release", "r2", "--service", url};
+        assertThat(Shell.run(release)).isEqualTo(new CapturedRun(0, "released r1 of bob\nreleased r2 of bob\n", ""));
+        assertThat(Json.read(posted)).isEqualTo(Json.read("""
+                        [{"requestId":"r1","client":"bob","kind":"RELEASE","cost":0},
+                         {"requestId":"r2","client":"bob","kind":"RELEASE","cost":0}]"""));
+        answers.put("/v1/decide?timeout=10s", """
+                [{"requestId":"r1","reason":"RELEASED"},{"requestId":"r2","reason":"NOTHING_RESERVED"},
+                 {"requestId":"r3","reason":"ALREADY_ENDED"},{"requestId":"r4","noDecision":"TIMED_OUT"}]""");
+        assertThat(Shell.run(release)).isEqualTo(new CapturedRun(1, "released r1 of bob\n", """
+                weir reservations: r2 of bob: not reserved, or its time is over
+                weir reservations: r3 of bob: was ended before
+                weir reservations: r4 of bob: no decision: TIMED_OUT
+                """));
     }
 
     @Test

@@ -19,6 +19,8 @@ final class ClientMetrics {
     final LongAdder late = new LongAdder();
     final LongAdder decidedHere = new LongAdder();
     final LongAdder waitedHere = new LongAdder();
+    final LongAdder lostReservations = new LongAdder();
+    final LongAdder unconfirmedEnds = new LongAdder();
     private final LongAdder failedOpen = new LongAdder();
     private final LongAdder failedClosed = new LongAdder();
     private final LongAdder shedClosed = new LongAdder();
@@ -55,7 +57,8 @@ final class ClientMetrics {
         }
     }
 
-    ClientStats stats(ClientStats.Now now) {
+    /** @param openReservations reservations that are open or being ended */
+    ClientStats stats(ClientStats.Now now, int openReservations) {
         return new ClientStats(
                 sent.sum(),
                 new ClientStats.Decided(answered.sum(), decidedHere.sum(), waitedHere.sum(), late.sum()),
@@ -63,7 +66,8 @@ final class ClientMetrics {
                 rejected.sum(),
                 new ClientStats.Fallbacks(failedOpen.sum(), failedClosed.sum(), shedClosed.sum()),
                 now,
-                new ClientStats.Latency(latency(50), latency(99), latency(100)));
+                new ClientStats.Latency(latency(50), latency(99), latency(100)),
+                new ClientStats.Reservations(openReservations, lostReservations.sum(), unconfirmedEnds.sum()));
     }
 
     private Duration latency(double percentile) {

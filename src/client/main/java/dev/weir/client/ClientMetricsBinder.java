@@ -86,6 +86,12 @@ public final class ClientMetricsBinder {
                         Tags.of("state", state.name()),
                         stats -> stats.now().leaseCircuit() == state ? 1 : 0);
             }
+            figures.gauge("weir.client.reservations", Tags.empty(), stats -> stats.reservations()
+                    .open());
+            figures.counter("weir.client.reservations.lost", Tags.empty(), stats -> stats.reservations()
+                    .lost());
+            figures.counter("weir.client.reservations.unconfirmed", Tags.empty(), stats -> stats.reservations()
+                    .unconfirmedEnds());
             latency(figures, "0.5", stats -> seconds(stats.latency().p50()));
             latency(figures, "0.99", stats -> seconds(stats.latency().p99()));
             latency(figures, "1", stats -> seconds(stats.latency().max()));

@@ -14,6 +14,7 @@ import java.util.Map;
  * @param fallbacks what the fallback did with undecided requests
  * @param now what the client has now
  * @param latency the time from request to decision of the requests that were decided over the topic
+ * @param reservations the reservations of {@link WeirClient#reserve}
  */
 public record ClientStats(
         long sent,
@@ -22,7 +23,8 @@ public record ClientStats(
         long rejected,
         Fallbacks fallbacks,
         Now now,
-        Latency latency) {
+        Latency latency,
+        Reservations reservations) {
 
     /**
      * Copies the map.
@@ -34,6 +36,7 @@ public record ClientStats(
      * @param fallbacks what the fallback did with undecided requests
      * @param now what the client has now
      * @param latency the time from request to decision of the requests that were decided over the topic
+     * @param reservations the reservations of {@link WeirClient#reserve}
      */
     public ClientStats {
         undecided = Map.copyOf(undecided);
@@ -92,4 +95,13 @@ public record ClientStats(
      * @param max the maximum
      */
     public record Latency(Duration p50, Duration p99, Duration max) {}
+
+    /**
+     * Reservations.
+     *
+     * @param open reservations that are open, or whose end is not confirmed yet
+     * @param lost reservations that Weir did not renew in time, or that were open when the client was closed
+     * @param unconfirmedEnds ends that Weir has not confirmed within the time-out. These reservations end by their time
+     */
+    public record Reservations(int open, long lost, long unconfirmedEnds) {}
 }

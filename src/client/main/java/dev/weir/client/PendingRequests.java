@@ -2,7 +2,9 @@ package dev.weir.client;
 
 import java.time.Duration;
 import java.util.Map;
+import java.util.Optional;
 import java.util.concurrent.ConcurrentHashMap;
+import java.util.concurrent.Future;
 import java.util.concurrent.RejectedExecutionException;
 import java.util.concurrent.ScheduledThreadPoolExecutor;
 import java.util.concurrent.Semaphore;
@@ -111,6 +113,19 @@ final class PendingRequests implements AutoCloseable {
     /** Runs a task at intervals in the thread of time-outs, which it must not block, until this is closed. */
     void repeat(Runnable task, Duration every) {
         var unused = timer.scheduleWithFixedDelay(task, 0, every.toMillis(), TimeUnit.MILLISECONDS);
+    }
+
+    /**
+     * Runs a task once, after a time, in the thread of time-outs, which it must not block.
+     *
+     * @return the task; empty if this was closed, so that it will not run
+     */
+    Optional<Future<?>> schedule(Runnable task, long afterNanos) {
+        try {
+            return Optional.of(timer.schedule(task, afterNanos, TimeUnit.NANOSECONDS));
+        } catch (RejectedExecutionException e) {
+            return Optional.empty();
+        }
     }
 
     boolean contains(PendingRequest request) {

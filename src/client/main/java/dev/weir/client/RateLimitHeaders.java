@@ -3,10 +3,12 @@ package dev.weir.client;
 import dev.weir.event.Decision;
 import dev.weir.event.EnforcedLimit;
 import dev.weir.event.Outcome;
+import java.math.BigDecimal;
 import java.util.Collection;
 import java.util.Collections;
 import java.util.LinkedHashMap;
 import java.util.List;
+import java.util.Locale;
 import java.util.Map;
 import java.util.stream.Collectors;
 
@@ -67,6 +69,11 @@ public final class RateLimitHeaders {
                 quoted.append(c < ' ' || c > '~' ? '?' : (char) c);
             }
             return quoted.append(number == 1 ? "" : "/" + number).append('"').toString();
+        }
+
+        /** Returns the policy's id as the end of a field name: in lower case, with a hyphen for each other character. */
+        String suffix() {
+            return policyId.toLowerCase(Locale.ROOT).replaceAll("[^a-z0-9._-]", "-");
         }
     }
 
@@ -155,7 +162,8 @@ public final class RateLimitHeaders {
 
     /**
      * Returns the fields of {@link #of(List)} and the older {@code X-RateLimit-Limit}, {@code X-RateLimit-Remaining} and,
-     * unless the time is unknown, {@code X-RateLimit-Reset}: those of the limit with the least remaining.
+     * unless the time is unknown, {@code X-RateLimit-Reset}: those of the limit with the least remaining, or in {@link
+     * XRateLimitFields#OPENAI} format those of each policy.
      *
      * @param decisions the decisions
      * @param older which older fields are added
@@ -185,8 +193,10 @@ public final class RateLimitHeaders {
         if (latest != null) {
             fields.put("Retry-After", Long.toString(seconds(latest.retryAfterMs())));
         }
-        if (older != XRateLimitFields.NONE) {
-            addOlder(items.values(), older, fields);
+        switch (older) {
+            case NONE -> {}
+            case OPENAI -> addOfPolicies(items, fields);
+            case DELTA_SECONDS, EPOCH_SECONDS -> addOlder(items.values(), older, fields);
         }
         return Collections.unmodifiableMap(fields);
     }
@@ -217,6 +227,34 @@ public final class RateLimitHeaders {
                 fields.put("X-RateLimit-Reset", Long.toString(seconds(resetMs)));
             }
         });
+    }
+
+    private static void addOfPolicies(Map<Name, Item> items, Map<String, String> fields) {
+        Map<String, Item> tightest = new LinkedHashMap<>();
+        items.forEach((name, item) -> tightest.merge(name.suffix(), item, Item::lessRemaining));
+        tightest.forEach((suffix, item) -> {
+            fields.put(
+                    "x-ratelimit-limit-" + suffix,
+                    Long.toString(integer(item.limit().quota())));
+            fields.put("x-ratelimit-remaining-" + suffix, Long.toString(item.remaining()));
+            if (item.limit().resetAfterMs() != null) {
+                fields.put(
+                        "x-ratelimit-reset-" + suffix,
+                        duration(integer(item.limit().resetAfterMs())));
+            }
+        });
+    }
+
+    /** Returns milliseconds as Go prints durations: {@code 120ms}, {@code 1.5s}, {@code 6m0s}, {@code 1h0m0s}. */
+    private static String duration(long ms) {
+        if (ms > 0 && ms < MS_PER_SECOND) {
+            return ms + "ms";
+        }
+        long seconds = ms / MS_PER_SECOND;
+        String hours = seconds < 3_600 ? "" : seconds / 3_600 + "h";
+        String minutes = seconds < 60 ? "" : seconds / 60 % 60 + "m";
+        BigDecimal rest = BigDecimal.valueOf(seconds % 60 * MS_PER_SECOND + ms % MS_PER_SECOND, 3);
+        return hours + minutes + rest.stripTrailingZeros().toPlainString() + "s";
     }
 
     /** Returns the refused decision with the longest retry time; null if none is refused, or one for ever. */

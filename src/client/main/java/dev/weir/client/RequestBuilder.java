@@ -81,7 +81,7 @@ public final class RequestBuilder {
     /**
      * Sets the cost in tokens. The default is 1.
      *
-     * @param value the cost: 0 or more, also negative for {@link RequestKind#SETTLE}
+     * @param value the cost: 0 or more, also negative for a {@link RequestKind#SETTLE} that names no reservation
      * @return this builder
      */
     public RequestBuilder cost(long value) {
@@ -141,9 +141,10 @@ public final class RequestBuilder {
     }
 
     /**
-     * Sets the queue of a {@link RequestKind#CANCEL}: the one that the {@code QUEUED} decision names.
+     * Sets the queue of a {@link RequestKind#CANCEL}: the one that the {@code QUEUED} decision names. Without it, a
+     * CANCEL is for the reservation with its requestId. By default there is none.
      *
-     * @param value the id of the queue
+     * @param value the id of the queue; null for none
      * @return this builder
      */
     public RequestBuilder queue(String value) {
@@ -175,6 +176,33 @@ public final class RequestBuilder {
      */
     public RequestBuilder policyId(String value) {
         request.policyId(value);
+        return this;
+    }
+
+    /**
+     * Lets a {@link RequestKind#CONSUME} create a reservation, which a later request can settle, release, cancel or
+     * renew. It ends after this time, or sooner if a concurrency limit has a shorter {@code ttl}. By default, a request
+     * creates a reservation only if it passes a concurrency limit. Requests of other kinds than CONSUME and PEEK must not
+     * have it.
+     *
+     * @param value 1 ms to 30 days; null for none
+     * @return this builder
+     * @throws ArithmeticException if the time is not within the range of milliseconds in a {@code long}
+     */
+    public RequestBuilder reserve(Duration value) {
+        request.reserveMs(value == null ? null : (Long) value.toMillis());
+        return this;
+    }
+
+    /**
+     * Sets the reservation that a {@link RequestKind#SETTLE} ends. Its cost is then what the request really cost. By
+     * default there is none, and a SETTLE corrects the usage by a signed cost. Requests of other kinds must not have it.
+     *
+     * @param value the requestId of the request that created the reservation; null for none
+     * @return this builder
+     */
+    public RequestBuilder settles(String value) {
+        request.settles(value);
         return this;
     }
 

@@ -78,6 +78,7 @@ public final class WeirClient implements AutoCloseable {
     private final RequestAdmission admission;
     private final ConnectionStage stages;
     private final ClientConnector connector;
+    private final ClientReservations reservations;
     private final CountDownLatch readyOrClosed = new CountDownLatch(1);
 
     /**
@@ -104,6 +105,13 @@ public final class WeirClient implements AutoCloseable {
         stages = new ConnectionStage(admission, pending, completer);
         connector = new ClientConnector(
                 () -> new ClientConnection(options, registry, correlation, completer), this::useConnection);
+        reservations = new ClientReservations(
+                options,
+                (request, within) -> decide(request, List.of(), within),
+                pending::schedule,
+                completer::execute,
+                System::nanoTime,
+                metrics);
         pending.repeat(this::checkClock, CLOCK_CHECK);
         pending.repeat(pending::mark, PendingRequests.MARK);
     }
@@ -351,6 +359,38 @@ public final class WeirClient implements AutoCloseable {
         return withFallback(decide(request, headers, options.timeout()), options.fallback());
     }
 
+    /**
+     * Returns a decision like {@link #decide(Request)}, and reserves what the request needs until its work is done. The
+     * request's cost is an estimate, to be {@linkplain Reservation#settle settled} by what the work really cost.
+     *
+     * <p>The request goes over the topic, also if the client is leased. If it is denied or queued, the reservation holds
+     * nothing. If there is no decision in time and the fallback does not allow the request, the client sends a CANCEL
+     * after a request that Weir may yet decide.
+     *
+     * @param request the request, of the kind {@link RequestKind#CONSUME}. Its {@code reserveMs} is ignored
+     * @param ttl how long after its start, or its last renewal, Weir ends the reservation if this client does not: 1 s to
+     *     30 days. At most the shortest {@code ttl} of the concurrency limits that apply, as these end it sooner
+     * @return a future that completes or fails like that of {@link #decide(Request)}. It also fails with an
+     *     {@link IllegalArgumentException} if the kind or {@code ttl} is wrong, and with an {@link IllegalStateException}
+     *     if 100,000 reservations of this client are open. If the caller cancels it, the reservation is cancelled
+     */
+    public CompletableFuture<Reservation> reserve(Request request, Duration ttl) {
+        return reserve(request, ttl, options.fallback());
+    }
+
+    /**
+     * Returns a reservation like {@link #reserve(Request, Duration)}, with a fallback for this request.
+     *
+     * @param request the request, of the kind {@link RequestKind#CONSUME}. Its {@code reserveMs} is ignored
+     * @param ttl how long after its start, or its last renewal, Weir ends the reservation if this client does not: 1 s to
+     *     30 days
+     * @param fallback what to return if there is no decision in time
+     * @return a future that completes or fails like that of {@link #reserve(Request, Duration)}
+     */
+    public CompletableFuture<Reservation> reserve(Request request, Duration ttl, Fallback fallback) {
+        return reservations.reserve(request, ttl, fallback);
+    }
+
     private CompletableFuture<Decision> decide(Request request, List<Header> headers, Duration within) {
         if (within.compareTo(ClientBuilder.MIN_TIMEOUT) < 0) {
             throw new IllegalArgumentException("within must be at least 1 ms, is " + within);
@@ -379,8 +419,9 @@ public final class WeirClient implements AutoCloseable {
      */
     public ClientStats stats() {
         int keys = leases().map(LeasedDecisions::keys).orElse(0);
-        return metrics.stats(new ClientStats.Now(
-                pending.size(), stages.queued(), keys, CircuitSettings.state(breaker), leaseCircuit()));
+        ClientStats.Now now = new ClientStats.Now(
+                pending.size(), stages.queued(), keys, CircuitSettings.state(breaker), leaseCircuit());
+        return metrics.stats(now, reservations.size());
     }
 
     private CircuitSettings.State leaseCircuit() {
@@ -395,7 +436,8 @@ public final class WeirClient implements AutoCloseable {
 
     /**
      * Closes the client. Waiting requests end with {@link NoDecisionReason#CLOSED}; requests that were sent may still
-     * be decided and charged. Leased quota is returned to the ledgers. Blocks until buffered records are written, for a
+     * be decided and charged. Open reservations are {@linkplain Reservation#onLost lost}, and Weir ends them by their time.
+     * Leased quota is returned to the ledgers. Blocks until buffered records are written, for a
      * few seconds at most per Kafka client. If the thread is interrupted, the client is closed first and the interrupt
      * flag is kept.
      */
@@ -403,6 +445,7 @@ public final class WeirClient implements AutoCloseable {
     public void close() {
         pending.close();
         completer.closeAll();
+        reservations.close();
         readyOrClosed.countDown();
         boolean isInterrupted = Thread.interrupted(); // an interrupted thread cannot close Kafka's clients
         connector.close();

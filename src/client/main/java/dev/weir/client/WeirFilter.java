@@ -5,8 +5,10 @@ import com.sun.net.httpserver.HttpExchange;
 import dev.weir.event.Decision;
 import dev.weir.event.Request;
 import java.io.IOException;
+import java.time.Duration;
 import java.util.Objects;
 import java.util.Optional;
+import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.CompletionException;
 import java.util.function.Function;
 
@@ -43,6 +45,7 @@ public final class WeirFilter extends Filter {
     private final WeirClient weir;
     private final Function<HttpExchange, Request> requests;
     private final XRateLimitFields older;
+    private final Optional<Duration> hold; // the ttl of reservations; empty if exchanges reserve nothing
 
     /**
      * Creates a filter.
@@ -62,9 +65,30 @@ public final class WeirFilter extends Filter {
      * @param older which older fields are added
      */
     public WeirFilter(WeirClient weir, Function<HttpExchange, Request> requests, XRateLimitFields older) {
+        this(weir, requests, older, Optional.empty());
+    }
+
+    private WeirFilter(
+            WeirClient weir,
+            Function<HttpExchange, Request> requests,
+            XRateLimitFields older,
+            Optional<Duration> hold) {
         this.weir = weir;
         this.requests = requests;
         this.older = older;
+        this.hold = hold;
+    }
+
+    /**
+     * Returns a copy of this filter that makes a reservation for each exchange and releases it when the handler has
+     * returned or thrown an exception. So an exchange occupies slots of concurrency limits for its duration.
+     *
+     * @param ttl how long after its start, or its last renewal, a reservation ends if this process does not release it;
+     *     as in {@link WeirClient#reserve(Request, Duration)}, 1 s to 30 days
+     * @return a new filter
+     */
+    public WeirFilter holding(Duration ttl) {
+        return new WeirFilter(weir, requests, older, Optional.of(ttl));
     }
 
     @Override
@@ -85,13 +109,27 @@ public final class WeirFilter extends Filter {
             refuse(exchange, INTERNAL_ERROR);
             return;
         }
-        ClientDecision answer;
+        Reservation reservation;
         try {
-            answer = weir.decide(request).join();
+            reservation = decide(request).join();
         } catch (CompletionException e) {
             refuse(exchange, e.getCause() instanceof IllegalArgumentException ? BAD_REQUEST : UNAVAILABLE);
             return;
         }
+        try {
+            apply(reservation.decision(), exchange, chain);
+        } finally {
+            var unused = reservation.release();
+        }
+    }
+
+    private CompletableFuture<Reservation> decide(Request request) {
+        return hold.isPresent()
+                ? weir.reserve(request, hold.get())
+                : weir.decide(request).thenApply(Reservation::none);
+    }
+
+    private void apply(ClientDecision answer, HttpExchange exchange, Chain chain) throws IOException {
         answer.httpHeaders(older).forEach(exchange.getResponseHeaders()::set);
         if (answer.allowed() && waitFor(answer)) {
             chain.doFilter(exchange);

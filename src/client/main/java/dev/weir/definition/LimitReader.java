@@ -5,6 +5,7 @@ import dev.weir.definition.PeriodReader.Duration;
 import dev.weir.definition.PeriodReader.Per;
 import dev.weir.limit.Blocked;
 import dev.weir.limit.CalendarWindow;
+import dev.weir.limit.Concurrency;
 import dev.weir.limit.FixedWindow;
 import dev.weir.limit.Gcra;
 import dev.weir.limit.IntervalBucket;
@@ -25,10 +26,11 @@ import java.util.Set;
 /** Reads one limit of a policy. */
 final class LimitReader {
 
-    static final List<String> KEYS =
-            List.of("algorithm", "limit", "per", "timezone", "burst", "refill", "strict", "count-denied", "unlimited");
+    static final List<String> KEYS = List.of(
+            "algorithm", "limit", "per", "timezone", "burst", "refill", "strict", "count-denied", "ttl", "unlimited");
 
     private static final String FIXED_WINDOW = "fixed-window";
+    private static final String CONCURRENCY = "concurrency";
     private static final Map<String, Boolean> REFILL_IS_INTERVAL = new LinkedHashMap<>();
 
     static {
@@ -53,25 +55,30 @@ final class LimitReader {
         }
     }
 
-    /** Creates a limit from its terms. */
+    /** Creates a limit and its label from the keys of a limit; null if they have a fault. */
     private interface Algorithm {
+        Policy.Term read(YamlTree tree, String name);
+    }
+
+    /** Creates a limit that permits a number of tokens per period. */
+    private interface RateAlgorithm {
         Limit<?> of(Terms terms);
     }
 
     private static final Map<String, Algorithm> ALGORITHMS = new LinkedHashMap<>();
 
     static {
-        ALGORITHMS.put(FIXED_WINDOW, Terms::fixedWindow);
-        ALGORITHMS.put("sliding-window-log", t -> new SlidingWindowLog(t.limit, t.perMs(), t.countDenied));
-        ALGORITHMS.put(
-                "sliding-window-counter", t -> new SlidingWindowCounter(t.limit, t.perMs(), t.strict, t.countDenied));
-        ALGORITHMS.put(
+        put(FIXED_WINDOW, Terms::fixedWindow);
+        put("sliding-window-log", t -> new SlidingWindowLog(t.limit, t.perMs(), t.countDenied));
+        put("sliding-window-counter", t -> new SlidingWindowCounter(t.limit, t.perMs(), t.strict, t.countDenied));
+        put(
                 "token-bucket",
                 t -> t.interval
                         ? new IntervalBucket(t.limit, t.perMs(), t.burst, t.countDenied)
                         : new TokenBucket(t.rate(), t.burst, t.countDenied));
-        ALGORITHMS.put("leaky-bucket", t -> new LeakyBucket(t.rate(), t.burst, t.countDenied));
-        ALGORITHMS.put("gcra", t -> new Gcra(t.rate(), t.burst, t.countDenied));
+        put("leaky-bucket", t -> new LeakyBucket(t.rate(), t.burst, t.countDenied));
+        put("gcra", t -> new Gcra(t.rate(), t.burst, t.countDenied));
+        ALGORITHMS.put(CONCURRENCY, (tree, name) -> concurrency(tree));
     }
 
     /** Keys that apply only to some algorithms. */
@@ -79,7 +86,14 @@ final class LimitReader {
             "timezone", Set.of(FIXED_WINDOW),
             "burst", Set.of("token-bucket", "leaky-bucket", "gcra"),
             "refill", Set.of("token-bucket"),
-            "strict", Set.of("sliding-window-counter"));
+            "strict", Set.of("sliding-window-counter"),
+            "ttl", Set.of(CONCURRENCY));
+
+    /** Keys that do not apply to a limit of concurrency, and what to use instead. */
+    private static final Map<String, String> NOT_OF_CONCURRENCY = Map.of(
+            "per", "; set ttl, the longest time that a slot is in use",
+            "burst", "; limit is the most slots in use at once",
+            "count-denied", ": a denied request takes no slot; add a limit of another algorithm to count it");
 
     private LimitReader() {}
 
@@ -99,10 +113,41 @@ final class LimitReader {
         return new Policy.Term("unlimited", new Unlimited());
     }
 
+    private static void put(String name, RateAlgorithm algorithm) {
+        ALGORITHMS.put(name, (tree, itself) -> rate(tree, itself, algorithm));
+    }
+
     private static Policy.Term limited(YamlTree tree) {
         Algorithm algorithm = tree.require("algorithm").oneOf(ALGORITHMS);
         String name = algorithm == null ? null : tree.get("algorithm").text();
         requireApplicable(tree, name);
+        return algorithm == null ? rate(tree, null, null) : algorithm.read(tree, name);
+    }
+
+    private static Policy.Term concurrency(YamlTree tree) {
+        Long limit = tree.require("limit").wholeNumber(0, Concurrency.MAX_LIMIT);
+        boolean blocked = limit != null && limit == 0;
+        Long ttlMs = (blocked ? tree.get("ttl") : tree.require("ttl")).read(LimitReader::ttlMs);
+        if (blocked) {
+            return new Policy.Term(CONCURRENCY + " 0", new Blocked());
+        }
+        return limit == null || ttlMs == null
+                ? null
+                : new Policy.Term(
+                        CONCURRENCY + " " + limit + " ttl " + DurationsAndSizes.duration(ttlMs),
+                        new Concurrency(limit, ttlMs));
+    }
+
+    private static long ttlMs(String text) {
+        long ms = DurationsAndSizes.durationMs(text);
+        if (ms > Concurrency.MAX_TTL_MS) {
+            throw new IllegalArgumentException("must be 1ms to 30d, is '" + text + "'");
+        }
+        return ms;
+    }
+
+    /** @param algorithm null if it has a fault, in which case the other keys are checked only */
+    private static Policy.Term rate(YamlTree tree, String name, RateAlgorithm algorithm) {
         Long limit = tree.require("limit")
                 .wholeNumber(0, Limit.MAX_CAPACITY, FractionHint.of(tree.get("limit"), tree.get("per")));
         boolean blocked = limit != null && limit == 0;
@@ -124,11 +169,13 @@ final class LimitReader {
 
     private static void requireApplicable(YamlTree tree, String algorithm) {
         for (String key : KEYS) {
+            String alternative = CONCURRENCY.equals(algorithm) ? NOT_OF_CONCURRENCY.get(key) : null;
             boolean applies = algorithm == null
-                    || !KEYS_OF_ALGORITHMS.containsKey(key)
-                    || KEYS_OF_ALGORITHMS.get(key).contains(algorithm);
+                    || alternative == null
+                            && (!KEYS_OF_ALGORITHMS.containsKey(key)
+                                    || KEYS_OF_ALGORITHMS.get(key).contains(algorithm));
             if (!applies && tree.get(key).isPresent()) {
-                tree.get(key).fault("does not apply to " + algorithm);
+                tree.get(key).fault("does not apply to " + algorithm + (alternative == null ? "" : alternative));
             }
         }
     }

@@ -1,5 +1,6 @@
 package dev.weir.definition;
 
+import dev.weir.limit.Concurrency;
 import dev.weir.limit.Limit;
 import dev.weir.limit.Unlimited;
 import dev.weir.policy.DurationsAndSizes;
@@ -222,10 +223,21 @@ final class PolicyReader {
         if (maxDebt == null) {
             return terms;
         }
-        List<Policy.Term> bounded = tree.noting(() -> terms.stream()
-                .map(term -> new Policy.Term(term.label(), term.limit(), maxDebt, term.allowsOverride()))
-                .toList());
+        if (terms.stream().allMatch(term -> term.limit() instanceof Concurrency)) {
+            tree.fault(
+                    "does not apply to concurrency: a SETTLE takes no slots; add a limit of another algorithm to bound"
+                            + " its debt");
+            return terms;
+        }
+        List<Policy.Term> bounded = tree.noting(
+                () -> terms.stream().map(term -> withMaxDebt(term, maxDebt)).toList());
         return bounded == null ? terms : bounded;
+    }
+
+    private static Policy.Term withMaxDebt(Policy.Term term, long maxDebt) {
+        return term.limit() instanceof Concurrency
+                ? term
+                : new Policy.Term(term.label(), term.limit(), maxDebt, term.allowsOverride());
     }
 
     /**

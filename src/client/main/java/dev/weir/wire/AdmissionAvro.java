@@ -21,7 +21,7 @@ public final class AdmissionAvro {
     private static final int MAX_HEADERS = (2 << 20) / 10;
 
     /** The fingerprint of the schema version that is written field by field. */
-    private static final long SCHEMA = 0xFA7652B2CD68D692L;
+    private static final long SCHEMA = 0x4109B90860B17412L;
 
     private final AvroBytes<dev.weir.avro.Admission> avro =
             AvroBytes.withRegistry(SCHEMA, new dev.weir.avro.Admission(), MAX_HEADERS);
@@ -58,6 +58,7 @@ public final class AdmissionAvro {
         DecisionContextAvro.write(admission.context(), out);
         out.write(admission.key());
         writeTexts(admission.sent().observedBy(), out);
+        out.write(admission.identity().reservation());
         return out.end();
     }
 
@@ -107,8 +108,8 @@ public final class AdmissionAvro {
                         event.getLimitedBy() == null ? null : LimitStatus.of(event.getLimitedBy(), event.getLimit()),
                         event.getObservedBy()),
                 event.getQueueKey(),
-                event.getRepeated(),
-                event.getRememberUntil().toEpochMilli(),
+                new Admission.Identity(
+                        event.getRepeated(), event.getRememberUntil().toEpochMilli(), event.getReservation()),
                 headers,
                 DecisionContextAvro.read(event.getOrder(), event.getPoliciesChecksum()));
     }

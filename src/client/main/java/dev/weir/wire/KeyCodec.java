@@ -1,5 +1,6 @@
 package dev.weir.wire;
 
+import dev.weir.event.RequestKind;
 import dev.weir.event.StateKey;
 import dev.weir.policy.RequestKey;
 import java.io.ByteArrayOutputStream;
@@ -134,6 +135,17 @@ public final class KeyCodec {
         write(out, key.kind().name());
         write(out, key.requestId());
         return out.toByteArray();
+    }
+
+    /**
+     * Decodes the key of the idempotent answer to a request, or of a reservation.
+     *
+     * @param key bytes from {@link #encode(RequestKey)}
+     * @return the key
+     */
+    public static RequestKey decodeAnswer(byte[] key) {
+        ByteBuffer in = ByteBuffer.wrap(key, 1, key.length - 1);
+        return new RequestKey(readText(in), RequestKind.valueOf(readText(in)), readText(in));
     }
 
     /**

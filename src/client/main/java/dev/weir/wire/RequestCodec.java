@@ -26,7 +26,7 @@ import java.util.stream.Stream;
 public final class RequestCodec {
 
     /** The fingerprint of the schema version that is written and read field by field. Avro reads earlier versions. */
-    private static final long SCHEMA = 0x8BBF198DB3319A13L;
+    private static final long SCHEMA = 0x5377E0ECFAEBE158L;
 
     /** How many bytes of an unknown format the message shows. */
     private static final int SHOWN_BYTES = 8;
@@ -75,18 +75,12 @@ public final class RequestCodec {
      *
      * @param request the request
      * @return the value of a record
-     * @throws IllegalArgumentException if the request is about a reservation, for which records have no fields
      */
     public byte[] encode(Request request) {
-        int kind = KINDS.indexOf(request.kind());
-        if (kind < 0 || request.reserveMs() != null || request.settles() != null) {
-            throw new IllegalArgumentException(
-                    "records have no fields for reservations, the request is a " + request.kind());
-        }
         BytesEncoder out = BytesEncoder.begin(header);
         out.write(request.requestId());
         out.write(request.client());
-        out.write(kind);
+        out.write(KINDS.indexOf(request.kind()));
         out.writeOptional(request.tier());
         out.write(request.cost());
         out.writeOptional(request.sizeBytes());
@@ -100,6 +94,8 @@ public final class RequestCodec {
             out.write(override.windowMs());
         }
         out.writeOptional(request.policyId());
+        out.writeOptional(request.reserveMs());
+        out.writeOptional(request.settles());
         return out.end();
     }
 
@@ -187,8 +183,8 @@ public final class RequestCodec {
                 in.readPresent() ? in.readWord(words) : null,
                 in.readPresent() ? new LimitOverride(in.readLong(), in.readLong()) : null,
                 in.readPresent() ? in.readWord(words) : null,
-                null,
-                null,
+                in.readPresent() ? (Long) in.readLong() : null,
+                in.readPresent() ? in.readString() : null,
                 timestampMs,
                 source);
     }
@@ -211,8 +207,8 @@ public final class RequestCodec {
                 event.getQueue(),
                 override(event.getLimitOverride()),
                 event.getPolicyId(),
-                null,
-                null,
+                event.getReserveMs(),
+                event.getSettles(),
                 timestampMs,
                 source);
     }

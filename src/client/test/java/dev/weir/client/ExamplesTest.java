@@ -49,7 +49,12 @@ class ExamplesTest {
                     void send(Release release) throws Exception;
                 }
 
+                interface Model {
+                    long complete(String prompt) throws Exception;
+                }
+
                 Sms sms;
+                Model model;
                 boolean running;
                 CountDownLatch shutdown;
                 WeirClient weir;
@@ -105,6 +110,7 @@ class ExamplesTest {
                         "ReleaseConsumer.java",
                         "ReleaseWorker.java",
                         "RequestBuilder.java",
+                        "Reservation.java",
                         "ThrottledConsumer.java",
                         "WeirClient.java",
                         "WeirFilter.java",

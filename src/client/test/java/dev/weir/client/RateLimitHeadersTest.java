@@ -2,6 +2,7 @@ package dev.weir.client;
 
 import static dev.weir.client.XRateLimitFields.DELTA_SECONDS;
 import static dev.weir.client.XRateLimitFields.EPOCH_SECONDS;
+import static dev.weir.client.XRateLimitFields.OPENAI;
 import static org.assertj.core.api.Assertions.assertThat;
 import static org.assertj.core.api.Assertions.assertThatIllegalArgumentException;
 
@@ -132,7 +133,7 @@ class RateLimitHeadersTest {
     void a_shadow_banned_request_has_the_headers_of_an_allowed_one() {
         Decision served = decision("p", Treatment.ALLOWED, 100L, 60_000L, 0L, 59_400L, 0L);
         Decision banned = decision("p", Treatment.SHADOW_BANNED, 100L, 60_000L, 7L, 59_400L, 9_000L);
-        for (XRateLimitFields reset : List.of(DELTA_SECONDS, EPOCH_SECONDS)) {
+        for (XRateLimitFields reset : List.of(DELTA_SECONDS, EPOCH_SECONDS, OPENAI)) {
             assertThat(RateLimitHeaders.of(List.of(banned), reset))
                     .isEqualTo(RateLimitHeaders.of(List.of(served), reset));
         }
@@ -153,6 +154,46 @@ class RateLimitHeadersTest {
                 .containsEntry("X-RateLimit-Reset", "1700000031"); // 1,700,000,030.001 s
         Decision unlimited = decision("p", Treatment.ALLOWED, null, null, null, null, 0L);
         assertThat(RateLimitHeaders.of(List.of(unlimited), EPOCH_SECONDS)).isEmpty();
+    }
+
+    @ParameterizedTest
+    @CsvSource({
+        "0, 0s",
+        "1, 1ms",
+        "999, 999ms",
+        "1000, 1s",
+        "1500, 1.5s",
+        "59999, 59.999s",
+        "60000, 1m0s",
+        "360000, 6m0s",
+        "3600000, 1h0m0s",
+        "90061010, 25h1m1.01s",
+        "9223372036854775807, 277777777h46m39.999s"
+    })
+    void in_openai_format_the_reset_is_a_duration(long resetMs, String expected) {
+        Decision allowed = decision("tokens", Treatment.ALLOWED, 150_000L, 60_000L, 149_984L, resetMs, 0L);
+        assertThat(RateLimitHeaders.of(List.of(allowed), OPENAI)).containsEntry("x-ratelimit-reset-tokens", expected);
+    }
+
+    @Test
+    void in_openai_format_each_policy_has_the_fields_of_its_tightest_limit() {
+        Decision requests = decision("requests", Treatment.ALLOWED, 60L, 60_000L, 59L, 1_000L, 0L);
+        Decision tokens = decision("Tokens", Treatment.ALLOWED, 9L, 9L, 9L, 0L, 0L)
+                .withLimits(List.of(
+                        new EnforcedLimit("Tokens", 1, 150_000, 60_000L, 149_984L, 360_000L, 0L),
+                        new EnforcedLimit("Tokens", 2, 999_999, 86_400_000L, 20L, null, 0L),
+                        new EnforcedLimit("team of \"a\"", 1, 5, 1_000L, null, null, 0L)));
+        Map<String, String> fields = RateLimitHeaders.of(List.of(requests, tokens), OPENAI);
+        assertThat(fields)
+                .containsEntry("x-ratelimit-limit-requests", "60")
+                .containsEntry("x-ratelimit-remaining-requests", "59")
+                .containsEntry("x-ratelimit-reset-requests", "1s")
+                .containsEntry("x-ratelimit-limit-tokens", "999999")
+                .containsEntry("x-ratelimit-remaining-tokens", "20")
+                .doesNotContainKey("x-ratelimit-reset-tokens")
+                .hasSize(7);
+        Decision odd = decision("team of \"a\"", Treatment.ALLOWED, 5L, 1_000L, 5L, 0L, 0L);
+        assertThat(RateLimitHeaders.of(List.of(odd), OPENAI)).containsEntry("x-ratelimit-limit-team-of--a-", "5");
     }
 
     /** The examples of the draft, without those that have a partition key or a unit. */

@@ -8,6 +8,7 @@ import dev.weir.fault.FaultsException;
 import dev.weir.limit.Blocked;
 import dev.weir.limit.CalendarPeriod;
 import dev.weir.limit.CalendarWindow;
+import dev.weir.limit.Concurrency;
 import dev.weir.limit.FixedWindow;
 import dev.weir.limit.Gcra;
 import dev.weir.limit.IntervalBucket;
@@ -21,6 +22,7 @@ import dev.weir.limit.Unlimited;
 import dev.weir.policy.Policy;
 import java.time.ZoneId;
 import java.util.stream.Stream;
+import org.junit.jupiter.api.Test;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.Arguments;
 import org.junit.jupiter.params.provider.MethodSource;
@@ -112,6 +114,17 @@ class LimitReaderTest {
                         new Gcra(Rate.of(7, 11_000), 1, true)),
                 row("algorithm: fixed-window, limit: 0, per: 1m", "fixed-window 0", new Blocked()),
                 row("algorithm: token-bucket, limit: 0, burst: 0", "token-bucket 0", new Blocked()),
+                row(
+                        "algorithm: concurrency, limit: 10, ttl: 60s",
+                        "concurrency 10 ttl 1m",
+                        new Concurrency(10, 60_000)),
+                row(
+                        "algorithm: concurrency, limit: 1_000_000, ttl: 30d",
+                        "concurrency 1000000 ttl 30d",
+                        new Concurrency(1_000_000, 2_592_000_000L)),
+                row("algorithm: concurrency, limit: 1, ttl: 1ms", "concurrency 1 ttl 1ms", new Concurrency(1, 1)),
+                row("algorithm: concurrency, limit: 0", "concurrency 0", new Blocked()),
+                row("algorithm: concurrency, limit: 0, ttl: 1h", "concurrency 0", new Blocked()),
                 row("unlimited: true", "unlimited", new Unlimited()),
                 row(
                         "unlimited: false, algorithm: gcra, limit: 7, per: 11s",
@@ -146,11 +159,11 @@ class LimitReaderTest {
                 Arguments.of(
                         "algorithm: bucket, limit: 5, per: 1m",
                         "algorithm: must be one of fixed-window, sliding-window-log, sliding-window-counter,"
-                                + " token-bucket, leaky-bucket, gcra, is 'bucket'"),
+                                + " token-bucket, leaky-bucket, gcra, concurrency, is 'bucket'"),
                 Arguments.of(
                         "algorithm: , limit: 5, per: 1m",
                         "algorithm: must be one of fixed-window, sliding-window-log, sliding-window-counter,"
-                                + " token-bucket, leaky-bucket, gcra, is empty"),
+                                + " token-bucket, leaky-bucket, gcra, concurrency, is empty"),
                 Arguments.of(
                         "algorithm: gcra, limit: -1, per: 1m", "limit: must be a whole number, 0 or more, is '-1'"),
                 Arguments.of(
@@ -254,6 +267,39 @@ class LimitReaderTest {
                 Arguments.of(
                         "algorithm: gcra, limit: 5, per: 1s, count-denied: 1",
                         "count-denied: must be true or false, is '1'"),
+                Arguments.of("algorithm: concurrency, limit: 5", "ttl: is required"),
+                Arguments.of("algorithm: concurrency, ttl: 1s", "limit: is required"),
+                Arguments.of(
+                        "algorithm: concurrency, limit: 1000001, ttl: 1s",
+                        "limit: must be a whole number from 0 to 1000000, is '1000001'"),
+                Arguments.of(
+                        "algorithm: concurrency, limit: 1.5, ttl: 1s",
+                        "limit: must be a whole number from 0 to 1000000, is '1.5'"),
+                Arguments.of("algorithm: concurrency, limit: 5, ttl: 31d", "ttl: must be 1ms to 30d, is '31d'"),
+                Arguments.of(
+                        "algorithm: concurrency, limit: 5, ttl: 0s",
+                        "ttl: must be a duration such as 500ms, 10s, 1m, 2h or 1d, is '0s'"),
+                Arguments.of(
+                        "algorithm: concurrency, limit: 5, per: 1m",
+                        "ttl: is required|per: does not apply to concurrency; set ttl, the longest time that a slot is in"
+                                + " use"),
+                Arguments.of(
+                        "algorithm: concurrency, limit: 5, ttl: 1m, burst: 5",
+                        "burst: does not apply to concurrency; limit is the most slots in use at once"),
+                Arguments.of(
+                        "algorithm: concurrency, limit: 5, ttl: 1m, count-denied: true",
+                        "count-denied: does not apply to concurrency: a denied request takes no slot; add a limit of"
+                                + " another algorithm to count it"),
+                Arguments.of(
+                        "algorithm: concurrency, limit: 5, ttl: 1m, timezone: UTC",
+                        "timezone: does not apply to concurrency"),
+                Arguments.of(
+                        "algorithm: concurrency, limit: 5, ttl: 1m, strict: true",
+                        "strict: does not apply to concurrency"),
+                Arguments.of(
+                        "algorithm: concurrency, limit: 5, ttl: 1m, refill: interval",
+                        "refill: does not apply to concurrency"),
+                Arguments.of("algorithm: gcra, limit: 5, per: 1s, ttl: 1m", "ttl: does not apply to gcra"),
                 Arguments.of(
                         "algorithm: gcra, limit: 5, pre: 1s",
                         "per: is required|pre: unknown key; did you mean \"per\"?"));
@@ -266,6 +312,24 @@ class LimitReaderTest {
                 .containsExactlyInAnyOrderElementsOf(Stream.of(messages.split("\\|"))
                         .map(message -> "policies.yaml:1: policies[0].limits[0]." + message)
                         .toList());
+    }
+
+    @ParameterizedTest
+    @ValueSource(strings = {"key: model", "lease: client"})
+    void reports_slots_that_would_be_shared(String sharing) {
+        assertThat(faults(
+                        "policies: [{id: a, " + sharing + ", limits: [{algorithm: concurrency, limit: 5, ttl: 1m}]}]"))
+                .containsExactly("policies.yaml:1: policies[0].limits: must not have one of concurrency if the quota is"
+                        + " shared: slots are counted by client. Add 'client' to the key, and leave out lease");
+    }
+
+    @Test
+    void max_debt_bounds_the_rates_beside_a_limit_of_concurrency() throws FaultsException {
+        assertThat(policy("policies: [{id: a, max-debt: 5, limits: [{algorithm: concurrency, limit: 9, ttl: 1m},"
+                                + " {algorithm: gcra, limit: 7, per: 1s}]}]")
+                        .terms())
+                .extracting(Policy.Term::maxDebt)
+                .containsExactly(9L, 5L);
     }
 
     /** The schema does not list the time zones. */

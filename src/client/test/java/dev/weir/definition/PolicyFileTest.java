@@ -290,6 +290,23 @@ class PolicyFileTest {
                                 + " or of sliding-window-counter, is 'fixed-window 0'"),
                 Arguments.of("id: a, allow-override: true, queue: sms", "allow-override: requires limits"),
                 Arguments.of(
+                        "id: a, allow-override: true, limits: [{algorithm: concurrency, limit: 1, ttl: 1s}]",
+                        "limits[0]: allow-override requires limits above 0 of fixed-window, without a calendar period,"
+                                + " or of sliding-window-counter, is 'concurrency 1 ttl 1s'"),
+                Arguments.of(
+                        "id: a, max-debt: 5, limits: [{algorithm: concurrency, limit: 1, ttl: 1s}]",
+                        "max-debt: does not apply to concurrency: a SETTLE takes no slots; add a limit of another algorithm"
+                                + " to bound its debt"),
+                Arguments.of(
+                        "id: a, on-exceed: throttle, max-delay: 1s, limits: [{algorithm: concurrency, limit: 1, ttl: 1s},"
+                                + " {algorithm: gcra, limit: 5, per: 1s}]",
+                        "on-exceed: must be deny, shadow-ban or observe if a limit is concurrency: when a slot is freed is"
+                                + " not known in advance"),
+                Arguments.of(
+                        "id: a, on-exceed: shape, queue: sms, limits: [{algorithm: concurrency, limit: 1, ttl: 1s}]",
+                        "on-exceed: must be deny, shadow-ban or observe if a limit is concurrency: when a slot is freed is"
+                                + " not known in advance"),
+                Arguments.of(
                         "id: a, allow-override: true, key: endpoint, limits: [{algorithm: fixed-window, limit: 1, per: 1s}]",
                         "allow-override: must not be true if the quota is shared: it is lent in leases, which do not"
                                 + " depend on requests"),

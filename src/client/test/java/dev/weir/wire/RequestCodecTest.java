@@ -29,6 +29,8 @@ class RequestCodecTest {
             .payload(new byte[] {1, 2, 3})
             .limitOverride(new LimitOverride(Long.MAX_VALUE, 60_000))
             .policyId("per-minute")
+            .reserveMs(2_592_000_000L)
+            .settles("żółw")
             .timestampMs(1_000)
             .source(SOURCE)
             .build();
@@ -37,7 +39,13 @@ class RequestCodecTest {
 
     @Test
     void a_request_survives_a_round_trip() throws UnreadableException {
-        for (Request request : List.of(FULL, FULL.withLimitOverride(null), FULL.withPolicyId(null))) {
+        for (Request request : List.of(
+                FULL,
+                FULL.withLimitOverride(null),
+                FULL.withPolicyId(null),
+                FULL.withKind(RequestKind.RELEASE),
+                FULL.withKind(RequestKind.RENEW),
+                FULL.toBuilder().reserveMs(null).settles(null).build())) {
             Request read = avro.decode(avro.encode(request), 1_000, SOURCE);
             assertThat(read)
                     .usingRecursiveComparison()

@@ -7,7 +7,7 @@ import dev.weir.decision.state.PoliciesInForce;
 import dev.weir.decision.state.PolicyStates;
 import dev.weir.decision.state.QuotaSource;
 import dev.weir.decision.state.ReadOnlyStates;
-import dev.weir.decision.state.Reservation;
+import dev.weir.decision.state.ReservationRecord;
 import dev.weir.decision.state.WritablePolicyStates;
 import dev.weir.event.Admission;
 import dev.weir.event.AwaitLease;
@@ -22,6 +22,7 @@ import dev.weir.event.RequestKind;
 import dev.weir.policy.OnExceed;
 import dev.weir.policy.Policy;
 import dev.weir.policy.PolicyTable;
+import dev.weir.policy.RequestKey;
 import dev.weir.policy.ThrottleConflict;
 import java.util.List;
 import java.util.Optional;
@@ -138,6 +139,32 @@ public final class Decider {
 
     /** Decides a request, and writes the changes to the states and the leases. */
     public DecisionResult decide(Request request, PolicyTable policies) {
+        DecisionResult result = decideOnly(request, policies);
+        if (!(result instanceof AwaitLease)) {
+            sweepReservations(request, policies);
+        }
+        return result;
+    }
+
+    /**
+     * Cancels the reservation of a request that a queue has not released: see {@link
+     * Admission#isReservationEndedBy}. Nobody is answered.
+     *
+     * @param number the number of the reservation; another one with this client and requestId stays
+     */
+    public void cancelQueued(String client, String requestId, long number, PolicyTable policies) {
+        RequestKey key = new RequestKey(client, RequestKind.CONSUME, requestId);
+        new ReservationEnding(states, policies).cancelQueued(key, number);
+    }
+
+    private void sweepReservations(Request request, PolicyTable policies) {
+        List<ReservationRecord> over = states.reservations().sweep(request.timestampMs());
+        for (int i = 0; i < over.size(); i++) {
+            new ReservationEnding(states, policies).expire(over.get(i));
+        }
+    }
+
+    private DecisionResult decideOnly(Request request, PolicyTable policies) {
         if (request.isForReservation()) {
             return new ReservationEnding(states, policies).decide(request);
         }
@@ -169,14 +196,15 @@ public final class Decider {
     }
 
     private DecisionResult decideReserving(Request request, PoliciesInForce inForce, PolicyTable policies) {
-        Optional<Reservation> earlier = ReservationOpening.earlier(request, states);
+        Optional<ReservationRecord> earlier = ReservationOpening.earlier(request, states);
         if (earlier.isPresent()) {
             return ReservationOpening.isSameContent(request, earlier.get())
                     ? ReservationOpening.repeatAnswer(request, earlier.get())
                     : mismatch(request, inForce);
         }
-        ReservationEnding ending = new ReservationEnding(states, policies);
-        states.reservations().sweep(request.timestampMs()).forEach(ending::expire);
+        if (states.reservations().isFull()) {
+            sweepReservations(request, policies);
+        }
         return decideFirst(request, inForce, policies, true);
     }
 

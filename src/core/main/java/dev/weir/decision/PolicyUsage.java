@@ -12,10 +12,22 @@ import java.util.List;
  *     {@link StateKey#namesAndValues}
  * @param lastChargeMs the time of the last charge, null if there was none
  * @param limits the usage in the order of the policy's limits; empty if they are leased, see {@link SharedPolicyUsage}
+ * @param reserved the tokens that open reservations were charged, whose final cost is not known yet; null if that was not
+ *     counted
  * @param held for leased limits, the tokens that the leases of the client's partition hold; otherwise null
  */
 public record PolicyUsage(
-        Policy policy, List<String> namesAndValues, Long lastChargeMs, List<LimitUsage> limits, Long held) {
+        Policy policy,
+        List<String> namesAndValues,
+        Long lastChargeMs,
+        List<LimitUsage> limits,
+        Long reserved,
+        Long held) {
+
+    /** Returns this usage with the tokens of open reservations. */
+    public PolicyUsage withReserved(Long tokens) {
+        return new PolicyUsage(policy, namesAndValues, lastChargeMs, limits, tokens, held);
+    }
 
     /**
      * The usage of one limit.

@@ -3,7 +3,7 @@ package dev.weir.decision;
 import dev.weir.decision.state.HeldCharge;
 import dev.weir.decision.state.HeldState;
 import dev.weir.decision.state.PolicyState;
-import dev.weir.decision.state.Reservation;
+import dev.weir.decision.state.ReservationRecord;
 import dev.weir.decision.state.WritablePolicyStates;
 import dev.weir.event.Decision;
 import dev.weir.event.Reason;
@@ -35,7 +35,7 @@ record ReservationEnding(WritablePolicyStates states, PolicyTable policies) {
     /** Decides a request that {@linkplain Request#isForReservation is for a reservation}. */
     Decision decide(Request request) {
         RequestKey key = ReservationOpening.key(request);
-        Reservation reservation = states.reservations().get(key);
+        ReservationRecord reservation = states.reservations().get(key);
         if (reservation == null) {
             return nothing(request, request.timestampMs());
         }
@@ -49,11 +49,11 @@ record ReservationEnding(WritablePolicyStates states, PolicyTable policies) {
                     : endedBefore(request, reservation.ending().get(), nowMs);
         }
         if (request.kind() == RequestKind.RENEW) {
-            Reservation renewed = reservation.renewed(nowMs);
+            ReservationRecord renewed = reservation.renewed(nowMs);
             renew(reservation, renewed, nowMs);
             states.reservations().change(key, renewed);
         } else {
-            Reservation.Ending how = new Reservation.Ending(request.kind(), actualCost(request), nowMs);
+            ReservationRecord.Ending how = new ReservationRecord.Ending(request.kind(), actualCost(request), nowMs);
             end(reservation, how, nowMs);
             states.reservations().change(key, reservation.ended(how));
         }
@@ -67,7 +67,7 @@ record ReservationEnding(WritablePolicyStates states, PolicyTable policies) {
         return request.kind() == RequestKind.SETTLE ? Math.max(0, request.cost()) : 0;
     }
 
-    private static Decision endedBefore(Request request, Reservation.Ending how, long nowMs) {
+    private static Decision endedBefore(Request request, ReservationRecord.Ending how, long nowMs) {
         if (request.kind() == RequestKind.RENEW) {
             return nothing(request, nowMs);
         }
@@ -93,7 +93,7 @@ record ReservationEnding(WritablePolicyStates states, PolicyTable policies) {
         };
     }
 
-    private void end(Reservation reservation, Reservation.Ending how, long nowMs) {
+    private void end(ReservationRecord reservation, ReservationRecord.Ending how, long nowMs) {
         for (HeldCharge held : reservation.held()) {
             state(reservation, held, nowMs)
                     .map(HeldState::freed)
@@ -102,21 +102,41 @@ record ReservationEnding(WritablePolicyStates states, PolicyTable policies) {
         }
     }
 
-    private void renew(Reservation reservation, Reservation renewed, long nowMs) {
+    private void renew(ReservationRecord reservation, ReservationRecord renewed, long nowMs) {
         for (HeldCharge held : reservation.held()) {
             state(reservation, held, nowMs).ifPresent(state -> put(held, state.renewed(renewed)));
         }
     }
 
+    /**
+     * Cancels the reservation of a request that a queue has taken and will not release. Does nothing if another
+     * reservation has the key, or this one has ended. The time is that of the latest charge to one of its keys, so the
+     * clock of queues has no effect.
+     */
+    void cancelQueued(RequestKey key, long number) {
+        ReservationRecord reservation = states.reservations().get(key);
+        if (reservation == null
+                || reservation.number() != number
+                || reservation.ending().isPresent()) {
+            return;
+        }
+        long nowMs = ReservationOpening.nowMs(reservation.fromMs(), reservation, states);
+        if (reservation.endMs() > nowMs) {
+            ReservationRecord.Ending how = new ReservationRecord.Ending(RequestKind.CANCEL, 0, nowMs);
+            end(reservation, how, Long.MIN_VALUE);
+            states.reservations().change(key, reservation.ended(how));
+        }
+    }
+
     /** Makes the charges of a reservation final that nobody has ended in time. */
-    void expire(Reservation reservation) {
+    void expire(ReservationRecord reservation) {
         for (HeldCharge held : reservation.held()) {
             state(reservation, held, Long.MIN_VALUE).ifPresent(state -> put(held, state.forgotten()));
         }
     }
 
     /** Returns what a reservation holds of a key, at the time of the key or at {@code nowMs} if that is later. */
-    private Optional<HeldState> state(Reservation reservation, HeldCharge held, long nowMs) {
+    private Optional<HeldState> state(ReservationRecord reservation, HeldCharge held, long nowMs) {
         PolicyState stored = states.get(held.key());
         if (stored == null) {
             return Optional.empty();

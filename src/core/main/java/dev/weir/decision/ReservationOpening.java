@@ -2,7 +2,7 @@ package dev.weir.decision;
 
 import dev.weir.decision.state.HeldCharge;
 import dev.weir.decision.state.PolicyState;
-import dev.weir.decision.state.Reservation;
+import dev.weir.decision.state.ReservationRecord;
 import dev.weir.decision.state.ReservationTable;
 import dev.weir.decision.state.WritablePolicyStates;
 import dev.weir.event.Admission;
@@ -30,8 +30,8 @@ final class ReservationOpening {
      * Returns the reservation that an earlier request with this client and requestId created, if its time is not over;
      * empty if there is none, or only a hidden one.
      */
-    static Optional<Reservation> earlier(Request request, WritablePolicyStates states) {
-        Reservation reservation = states.reservations().get(key(request));
+    static Optional<ReservationRecord> earlier(Request request, WritablePolicyStates states) {
+        ReservationRecord reservation = states.reservations().get(key(request));
         return reservation == null
                         || reservation.isHidden()
                         || reservation.endMs() <= nowMs(request, reservation, states)
@@ -48,8 +48,13 @@ final class ReservationOpening {
      * Returns the time of a request about a reservation: that of its timestamp or, if that is later, of the latest request
      * that was charged to a key which the reservation holds.
      */
-    static long nowMs(Request request, Reservation reservation, WritablePolicyStates states) {
-        long nowMs = request.timestampMs();
+    static long nowMs(Request request, ReservationRecord reservation, WritablePolicyStates states) {
+        return nowMs(request.timestampMs(), reservation, states);
+    }
+
+    /** Returns {@code timestampMs} or, if that is later, the time of the latest charge to a key of a reservation. */
+    static long nowMs(long timestampMs, ReservationRecord reservation, WritablePolicyStates states) {
+        long nowMs = timestampMs;
         for (HeldCharge held : reservation.held()) {
             PolicyState state = held.observes() ? null : states.get(held.key());
             nowMs = state == null ? nowMs : Math.max(nowMs, state.lastRequestMs());
@@ -58,12 +63,12 @@ final class ReservationOpening {
     }
 
     /** Returns whether a repeat has the content of the request that created the reservation. */
-    static boolean isSameContent(Request request, Reservation reservation) {
+    static boolean isSameContent(Request request, ReservationRecord reservation) {
         return reservation.first().orElseThrow().content().equals(ContentHash.of(request));
     }
 
     /** Returns the first answer, addressed to this request. */
-    static DecisionResult repeatAnswer(Request request, Reservation reservation) {
+    static DecisionResult repeatAnswer(Request request, ReservationRecord reservation) {
         return IdempotencyCheck.repeatAnswer(
                 request, reservation.first().orElseThrow().answer(), reservation.endMs());
     }
@@ -95,14 +100,14 @@ final class ReservationOpening {
             Evaluation charged,
             Reserving reserving,
             ReservationTable table) {
-        Optional<Reservation.FirstAnswer> first = reserving.isHidden()
+        Optional<ReservationRecord.FirstAnswer> first = reserving.isHidden()
                 ? Optional.empty()
-                : Optional.of(new Reservation.FirstAnswer(
+                : Optional.of(new ReservationRecord.FirstAnswer(
                         ContentHash.of(request),
                         result instanceof Admission admission ? admission.sent() : (Decision) result));
         table.open(
                 key(request),
-                new Reservation(
+                new ReservationRecord(
                         reserving.number(),
                         first,
                         request.cost(),
@@ -110,9 +115,11 @@ final class ReservationOpening {
                         reserving.durationMs(),
                         held(evaluated, charged, reserving),
                         Optional.empty()));
-        return result instanceof Admission admission && !reserving.isHidden()
-                ? admission.withIdempotentUntilMs(reserving.endMs())
-                : result;
+        if (result instanceof Admission admission) {
+            Admission holding = admission.withReservation(reserving.number());
+            return reserving.isHidden() ? holding : holding.withIdempotentUntilMs(reserving.endMs());
+        }
+        return result;
     }
 
     private static List<HeldCharge> held(Evaluation evaluated, Evaluation charged, Reserving reserving) {

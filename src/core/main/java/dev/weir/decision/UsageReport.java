@@ -64,7 +64,7 @@ public final class UsageReport {
     }
 
     /**
-     * Returns the usage at {@code atMs}, or at the time of the last charge if that is later, under the policy's current
+     * Returns the usage, without the tokens of reservations, at {@code atMs}, or at the time of the last charge if that is later, under the policy's current
      * limits. For a throttling policy, nothing remains until the start of the last request that it delayed. Under
      * another policy, delayed requests are in use from their starts on, and what remains is what can be used before.
      */
@@ -87,7 +87,7 @@ public final class UsageReport {
             limits.add(limitUsage(policy.terms().get(i).label(), timeline, clockMs, aheadMs, waits));
         }
         return new PolicyUsage(
-                policy, key.namesAndValues(), state == null ? null : (Long) state.lastRequestMs(), limits, null);
+                policy, key.namesAndValues(), state == null ? null : (Long) state.lastRequestMs(), limits, null, null);
     }
 
     /**

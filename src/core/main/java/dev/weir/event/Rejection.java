@@ -49,8 +49,13 @@ public enum Rejection {
     PAYLOAD_TOO_LARGE,
     /** There are more attributes, or longer ones, than the configuration allows. */
     ATTRIBUTES_TOO_LARGE,
-    /** A CANCEL does not name a queue. */
-    NO_QUEUE,
+    /** The queue of a CANCEL is not a valid id, or a request of another kind that is for a reservation has one. */
+    INVALID_QUEUE,
+    /**
+     * The time of a reservation is out of its range, the requestId that a SETTLE settles is not one, or the request is of
+     * another kind than those that can have them.
+     */
+    INVALID_RESERVATION,
     /** The timestamp is before 1970 or after the year 9999. */
     TIMESTAMP_OUT_OF_RANGE,
     /** The producer's timestamp is further ahead of the clock than {@code requests.max-ahead}. */

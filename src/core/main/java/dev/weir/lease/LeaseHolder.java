@@ -141,14 +141,18 @@ public final class LeaseHolder<R> {
         return lines;
     }
 
-    /** Appends a request to those that wait for a lease. */
-    public void park(R request, long cost, long untilMs) {
-        takers.add(new Waiting<>(request, cost, untilMs, responses));
+    /** Appends a request to those that wait for a lease, and returns its place. */
+    public Waiting<R> park(R request, long cost, long untilMs) {
+        Waiting<R> place = new Waiting<>(request, cost, untilMs, responses);
+        takers.add(place);
+        return place;
     }
 
-    /** Appends a request to those that wait for the answer to a question. */
-    public void parkPeek(R request, long cost, long untilMs) {
-        peeks.add(new Waiting<>(request, cost, untilMs, responses));
+    /** Appends a request to those that wait for the answer to a question, and returns its place. */
+    public Waiting<R> parkPeek(R request, long cost, long untilMs) {
+        Waiting<R> place = new Waiting<>(request, cost, untilMs, responses);
+        peeks.add(place);
+        return place;
     }
 
     /** Returns the first line whose first request must be decided now; null if there is none. */

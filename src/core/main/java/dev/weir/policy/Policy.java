@@ -204,11 +204,12 @@ public record Policy(
         if (onExceed instanceof OnExceed.Throttle || onExceed instanceof OnExceed.Shape) {
             throw new IllegalArgumentException(
                     "on-exceed must be deny, shadow-ban or observe if a limit is concurrency: when a slot is freed is"
-                            + " not known in advance. Let requests wait in a queue with max-in-flight instead");
+                            + " not known in advance");
         }
         if (isShared) {
             throw new IllegalArgumentException(
-                    "a concurrency limit cannot be shared: its slots are counted by client. Add 'client' to the key");
+                    "limits must not have one of concurrency if the quota is shared: slots are counted by client. Add"
+                            + " 'client' to the key, and leave out lease");
         }
     }
 

@@ -85,12 +85,6 @@ public record RequestRules(int maxPayloadBytes, int maxAttributes, int maxAttrib
                     Rejection.TIMESTAMP_OUT_OF_RANGE,
                     "timestamp must be in the years 1970 to 9999, in ms since 1970, is " + request.timestampMs());
         }
-        if (request.kind() == RequestKind.CANCEL && !Policy.isName(request.queue())) {
-            return violation(
-                    Rejection.NO_QUEUE,
-                    "queue must be the one named in the QUEUED decision, "
-                            + (request.queue() == null ? "has no value" : "is '" + request.queue() + "'"));
-        }
         if (request.policyId() != null && request.kind() != RequestKind.RESET) {
             return violation(
                     Rejection.INVALID_POLICY_ID,
@@ -101,7 +95,49 @@ public record RequestRules(int maxPayloadBytes, int maxAttributes, int maxAttrib
                     Rejection.INVALID_POLICY_ID,
                     "policyId must be 1 to 128 letters, digits or . _ -, is '" + request.policyId() + "'");
         }
-        return checkAttributes(request.attributes());
+        return checkReservation(request).or(() -> checkAttributes(request.attributes()));
+    }
+
+    private static Optional<Violation> checkReservation(Request request) {
+        RequestKind kind = request.kind();
+        if (request.queue() != null && kind == RequestKind.CANCEL && !Policy.isName(request.queue())) {
+            return violation(
+                    Rejection.INVALID_QUEUE,
+                    "queue must be the one named in the QUEUED decision, or left out to cancel a reservation, is '"
+                            + request.queue() + "'");
+        }
+        if (request.queue() != null && request.isForReservation()) {
+            return violation(
+                    Rejection.INVALID_QUEUE,
+                    "queue is for requests of the kind CANCEL, this is a " + kind + " of a reservation");
+        }
+        if (request.reserveMs() != null && kind != RequestKind.CONSUME && kind != RequestKind.PEEK) {
+            return violation(
+                    Rejection.INVALID_RESERVATION,
+                    "reserve is for requests of the kind CONSUME, this is a " + kind
+                            + (kind == RequestKind.RENEW
+                                    ? ", which prolongs a reservation by its first duration"
+                                    : ""));
+        }
+        if (request.reserveMs() != null && (request.reserveMs() < 1 || request.reserveMs() > Request.MAX_RESERVE_MS)) {
+            return violation(
+                    Rejection.INVALID_RESERVATION,
+                    "reserve must be 1 to " + Request.MAX_RESERVE_MS + " ms, is " + request.reserveMs());
+        }
+        if (request.settles() == null) {
+            return Optional.empty();
+        }
+        if (kind != RequestKind.SETTLE) {
+            return violation(
+                    Rejection.INVALID_RESERVATION,
+                    "settles is for requests of the kind SETTLE, this is a " + kind
+                            + (request.isForReservation() ? ": give the id of the reservation as requestId" : ""));
+        }
+        return request.settles().isEmpty()
+                ? violation(Rejection.INVALID_RESERVATION, "settles must be the requestId of the reservation, is empty")
+                : isTooLong(request.settles())
+                        ? tooLong(Rejection.INVALID_RESERVATION, "settles", request.settles())
+                        : Optional.empty();
     }
 
     private Optional<Violation> checkAttributes(Map<String, String> attributes) {

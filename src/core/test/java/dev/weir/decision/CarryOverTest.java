@@ -24,6 +24,7 @@ import dev.weir.decision.CarryOver.Start;
 import dev.weir.decision.state.PolicyState;
 import dev.weir.event.StateKey;
 import dev.weir.limit.Blocked;
+import dev.weir.limit.Concurrency;
 import dev.weir.limit.FixedWindow;
 import dev.weir.limit.Limit;
 import dev.weir.limit.LimitAccount;
@@ -69,6 +70,8 @@ class CarryOverTest {
                 new Row(gcra(5, 60, 5), gcra(5, 60, 9), Start.CONTINUED),
                 new Row(gcra(5, 60, 5), gcra(10, 120, 5), Start.CONVERTED),
                 new Row(gcra(5, 60, 5), log(5, 60), Start.CONVERTED),
+                new Row(new Concurrency(5, 60), new Concurrency(2, 60), Start.CONTINUED),
+                new Row(new Concurrency(5, 60), new Concurrency(5, 90), Start.CONTINUED),
                 new Row(new Unlimited(), log(5, 60), Start.RESUMED),
                 new Row(new Blocked(), log(5, 60), Start.RESUMED),
                 new Row(log(5, 60), new Unlimited(), Start.UNCOUNTED),
@@ -88,6 +91,16 @@ class CarryOverTest {
                         List.of(new LimitCarryOver("p/0", row.start, goesOn ? "p/0" : null, 0)),
                         List.of(),
                         goesOn || !counted ? List.of() : List.of("p/0")));
+    }
+
+    @Test
+    void slots_and_tokens_do_not_continue_each_other() {
+        Policy slots = policy("p", new Concurrency(5, 60));
+        Policy rate = policy("p", log(5, 60));
+        CarryOver restart = new CarryOver(
+                true, List.of(new LimitCarryOver("p/0", Start.RESET, null, 0)), List.of("p/0"), List.of());
+        assertThat(waitsLeftOut(slots, rate)).isEqualTo(restart);
+        assertThat(waitsLeftOut(rate, slots)).isEqualTo(restart);
     }
 
     @Test

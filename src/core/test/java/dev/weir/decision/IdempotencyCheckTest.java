@@ -185,8 +185,7 @@ class IdempotencyCheckTest {
                         request,
                         new IdempotentAnswer.SentToQueue("sms", new PolicyVersion("p", 1), LimitStatus.of("p/0", 1L)),
                         Map.of(),
-                        false,
-                        1_500,
+                        new Admission.Identity(false, 1_500, 0),
                         List.of(),
                         DecisionContext.UNKNOWN));
         PolicyTable after = table(idempotent(5, onExceed(new OnExceed.Shape("mail"), policy)));
@@ -196,8 +195,7 @@ class IdempotencyCheckTest {
                         repeat,
                         new IdempotentAnswer.SentToQueue("sms", new PolicyVersion("p", 1), LimitStatus.of("p/0", 1L)),
                         Map.of(),
-                        true,
-                        1_500,
+                        new Admission.Identity(true, 1_500, 0),
                         List.of(),
                         DecisionContext.UNKNOWN));
         Request next = request(RequestKind.CONSUME, "b", 1_500);
@@ -206,8 +204,7 @@ class IdempotencyCheckTest {
                         next,
                         new IdempotentAnswer.SentToQueue("mail", new PolicyVersion("p", 1), LimitStatus.of("p/0", 1L)),
                         Map.of(),
-                        false,
-                        1_505,
+                        new Admission.Identity(false, 1_505, 0),
                         List.of(),
                         DecisionContext.UNKNOWN));
     }

@@ -253,8 +253,7 @@ class ObservingTest {
                     admission.request(),
                     sent,
                     admission.key(),
-                    admission.repeated(),
-                    admission.idempotentUntilMs(),
+                    admission.identity(),
                     admission.headers(),
                     admission.context());
         }

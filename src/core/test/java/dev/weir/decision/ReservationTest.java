@@ -445,10 +445,7 @@ class ReservationTest {
         MapStates plain = new MapStates(
                 IdempotencyCache.inMemory(1, 0),
                 new BoundedReservations(
-                        new BoundedReservations.Storage(
-                                unused(), unused(), ReservationSummary.EMPTY, summary -> unused().get(null)),
-                        10,
-                        0));
+                        new BoundedReservations.Storage(unused(), unused(), ReservationSummary.EMPTY), 10, 0));
         policies = table(RATE, policy("other", tokens(5, 1_000, 5)));
         for (RequestKind kind : List.of(
                 RequestKind.CONSUME, RequestKind.PEEK, RequestKind.SETTLE, RequestKind.RESET, RequestKind.CONSUME)) {

@@ -23,6 +23,7 @@ import dev.weir.event.Decision;
 import dev.weir.event.Request;
 import dev.weir.event.StateKey;
 import dev.weir.limit.Blocked;
+import dev.weir.limit.Concurrency;
 import dev.weir.limit.Limit;
 import dev.weir.limit.Unlimited;
 import dev.weir.policy.OnExceed;
@@ -106,6 +107,7 @@ class UsageReportTest {
                         List.of(),
                         null,
                         List.of(new PolicyUsage.LimitUsage("p/0", 5L, 1_000L, 0L, 5L, 0)),
+                        null,
                         null));
     }
 
@@ -135,11 +137,22 @@ class UsageReportTest {
     }
 
     @Test
+    void slots_in_use_are_reported_also_above_a_lowered_limit() {
+        Decider.local(states).decide(consume(4, 1_000), table(policy("p", new Concurrency(5, 60_000))));
+        assertThat(usage(policy("p", new Concurrency(5, 60_000)), 2_000).limits())
+                .containsExactly(new PolicyUsage.LimitUsage("p/0", 5L, null, 4L, 1L, 59_000));
+        assertThat(usage(policy("p", new Concurrency(3, 60_000)), 2_000).limits())
+                .containsExactly(new PolicyUsage.LimitUsage("p/0", 3L, null, 4L, 0L, 59_000));
+        assertThat(usage(policy("p", new Concurrency(5, 60_000)), 61_000).limits())
+                .containsExactly(new PolicyUsage.LimitUsage("p/0", 5L, null, 0L, 5L, 0));
+    }
+
+    @Test
     void a_policy_that_sends_everything_to_a_queue_has_no_limits() {
         Policy all = onExceed(
                 new OnExceed.Shape("q"),
                 Policy.builder("p").onExceed(new OnExceed.Shape("q")).build());
-        assertThat(usage(all, 0)).isEqualTo(new PolicyUsage(all, List.of(), null, List.of(), null));
+        assertThat(usage(all, 0)).isEqualTo(new PolicyUsage(all, List.of(), null, List.of(), null, null));
     }
 
     @Test

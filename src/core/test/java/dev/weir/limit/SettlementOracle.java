@@ -11,7 +11,7 @@ import java.util.TreeMap;
  * The law of settlement by its definition: the whole history of a key, with each charge at its original time and its
  * cost as corrected so far, is replayed from the beginning for every question. Exact, and as slow as it sounds.
  */
-final class SettlementOracle {
+public final class SettlementOracle {
 
     /** Something that happened at a time. A replay applies them in order. */
     private interface Event {
@@ -40,18 +40,40 @@ final class SettlementOracle {
     private final Limit<?> first;
     private Limit<?> limit;
 
-    SettlementOracle(Limit<?> limit, long nowMs) {
+    public SettlementOracle(Limit<?> limit, long nowMs) {
         this.first = limit;
         this.limit = limit;
         this.openedMs = nowMs;
     }
 
-    long available(long nowMs) {
+    /** Returns a limit of the same algorithm and rate or period, but of another capacity. */
+    public static Limit<?> withCapacity(Limit<?> limit, long tokens) {
+        if (limit instanceof TokenBucket bucket) {
+            return new TokenBucket(bucket.rate(), tokens, bucket.countDenied());
+        } else if (limit instanceof LeakyBucket bucket) {
+            return new LeakyBucket(bucket.rate(), tokens, bucket.countDenied());
+        } else if (limit instanceof Gcra gcra) {
+            return new Gcra(gcra.rate(), tokens, gcra.countDenied());
+        } else if (limit instanceof IntervalBucket bucket) {
+            return new IntervalBucket(bucket.tokens(), bucket.perMs(), tokens, bucket.countDenied());
+        } else if (limit instanceof SlidingWindowLog log) {
+            return new SlidingWindowLog(tokens, log.perMs(), log.countDenied());
+        } else if (limit instanceof CalendarWindow window) {
+            return new CalendarWindow(tokens, window.period(), window.zone(), window.countDenied());
+        } else if (limit instanceof SlidingWindowCounter counter) {
+            return new SlidingWindowCounter(tokens, counter.perMs(), counter.strict(), counter.countDenied());
+        } else if (limit instanceof Concurrency slots) {
+            return new Concurrency(tokens, slots.ttlMs());
+        }
+        return ((FixedWindow) limit).withTokens(tokens, limit.windowMs(0));
+    }
+
+    public long available(long nowMs) {
         return limit.capacity() - used(nowMs);
     }
 
     /** Returns the whole tokens in use, rounded as the limit rounds. */
-    long used(long nowMs) {
+    public long used(long nowMs) {
         return replayed().used(nowMs).longValueExact();
     }
 
@@ -61,22 +83,22 @@ final class SettlementOracle {
         return usage;
     }
 
-    void charge(long cost, long nowMs) {
+    public void charge(long cost, long nowMs) {
         history.add(new Entry(nowMs, cost));
     }
 
-    void chargeReserved(Charge charge) {
+    public void chargeReserved(Charge charge) {
         Entry entry = new Entry(charge.atMs(), charge.cost());
         history.add(entry);
         open.put(charge.number(), entry);
     }
 
-    void forget(Charge charge) {
+    public void forget(Charge charge) {
         open.remove(charge.number());
     }
 
     /** Replaces the cost of a charge, by the largest one up to the actual cost that leaves at most that much in use. */
-    void settle(Charge charge, long actualCost, long mostUsed, long nowMs) {
+    public void settle(Charge charge, long actualCost, long mostUsed, long nowMs) {
         Entry entry = open.remove(charge.number());
         long most = Math.max(mostUsed, used(nowMs));
         entry.cost = actualCost;
@@ -86,7 +108,7 @@ final class SettlementOracle {
     }
 
     /** Changes the limit. At most {@code mostUsed} tokens remain in use, if the limit caps them. */
-    void change(Limit<?> next, long mostUsed, long nowMs) {
+    public void change(Limit<?> next, long mostUsed, long nowMs) {
         history.add(usage -> usage.lower(nowMs, BigInteger.valueOf(mostUsed)));
         limit = next;
     }

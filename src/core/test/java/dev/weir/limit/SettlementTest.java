@@ -46,25 +46,6 @@ class SettlementTest {
         return limit instanceof ContinuousBucket || limit instanceof Gcra || limit instanceof IntervalBucket;
     }
 
-    private static Limit<?> withCapacity(Limit<?> limit, long tokens) {
-        if (limit instanceof TokenBucket bucket) {
-            return new TokenBucket(bucket.rate(), tokens, bucket.countDenied());
-        } else if (limit instanceof LeakyBucket bucket) {
-            return new LeakyBucket(bucket.rate(), tokens, bucket.countDenied());
-        } else if (limit instanceof Gcra gcra) {
-            return new Gcra(gcra.rate(), tokens, gcra.countDenied());
-        } else if (limit instanceof IntervalBucket bucket) {
-            return new IntervalBucket(bucket.tokens(), bucket.perMs(), tokens, bucket.countDenied());
-        } else if (limit instanceof SlidingWindowLog log) {
-            return new SlidingWindowLog(tokens, log.perMs(), log.countDenied());
-        } else if (limit instanceof CalendarWindow window) {
-            return new CalendarWindow(tokens, window.period(), window.zone(), window.countDenied());
-        } else if (limit instanceof SlidingWindowCounter counter) {
-            return new SlidingWindowCounter(tokens, counter.perMs(), counter.strict(), counter.countDenied());
-        }
-        return ((FixedWindow) limit).withTokens(tokens, limit.windowMs(0));
-    }
-
     /**
      * Random requests of a key.
      *
@@ -175,7 +156,8 @@ class SettlementTest {
         }
 
         private void changeLimit() {
-            Limit<?> next = withCapacity(trial.limit(), 1 + random.nextInt((int) trial.capacity() + 3));
+            Limit<?> next =
+                    SettlementOracle.withCapacity(trial.limit(), 1 + random.nextInt((int) trial.capacity() + 3));
             long debt = trial.limit().countDenied() ? 0 : Math.max(0, -oracle.available(nowMs));
             long mostUsed = next.capacity() + Math.min(next.capacity(), debt);
             trial = trial.under(next, nowMs);
@@ -232,7 +214,7 @@ class SettlementTest {
     void many_open_charges_never_leave_less_usage(Limit<?> limit) {
         int many = 0;
         for (int seed = 0; seed < SEEDS; seed++) {
-            Limit<?> large = withCapacity(limit, 10 * limit.capacity());
+            Limit<?> large = SettlementOracle.withCapacity(limit, 10 * limit.capacity());
             if (!limit.countDenied()) {
                 Run run = run(new Schedule(large, seed, 40, 100, hasMemory(limit), !hasMemory(limit)));
                 many += run.mostOpen > OpenCharges.MOST_EXACT ? 1 : 0;

@@ -66,8 +66,8 @@ class PolicyTest {
         assertThatIllegalArgumentException()
                 .isThrownBy(() -> keyed(List.of("tier"), policy))
                 .withMessage(
-                        "a concurrency limit cannot be shared: its slots are counted by client. Add 'client' to the"
-                                + " key");
+                        "limits must not have one of concurrency if the quota is shared: slots are counted by client. Add"
+                                + " 'client' to the key, and leave out lease");
     }
 
     @Test

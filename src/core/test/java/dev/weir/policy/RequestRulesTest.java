@@ -57,6 +57,10 @@ class RequestRulesTest {
                 arguments(with("c", "r", RequestKind.CONSUME, 5, null, 0, null, LAST_MS), null),
                 arguments(with("c", "r", RequestKind.SETTLE, -5, null, 0, null, 0), null),
                 arguments(with("c", "r", RequestKind.CANCEL, 0, null, 0, "sms", 0), null),
+                arguments(with("c", "r", RequestKind.CANCEL, 0, null, 0, null, 0), null),
+                arguments(with("c", "r", RequestKind.RELEASE, 0, null, 0, null, 0), null),
+                arguments(with("c", "r", RequestKind.RELEASE, 0, null, 0, "sms", 0), Rejection.INVALID_QUEUE),
+                arguments(with("c", "r", RequestKind.RENEW, 0, null, 0, "sms", 0), Rejection.INVALID_QUEUE),
                 arguments(with("", "r", RequestKind.CONSUME, 1, null, 0, null, 0), Rejection.NO_CLIENT),
                 arguments(with("c", "", RequestKind.CONSUME, 1, null, 0, null, 0), Rejection.NO_REQUEST_ID),
                 arguments(with("c", "r", RequestKind.CONSUME, -1, null, 0, null, 0), Rejection.NEGATIVE_COST),
@@ -68,7 +72,7 @@ class RequestRulesTest {
                 arguments(
                         with("c", "r", RequestKind.CONSUME, 1, null, 0, null, LAST_MS + 1),
                         Rejection.TIMESTAMP_OUT_OF_RANGE),
-                arguments(with("c", "r", RequestKind.CANCEL, 0, null, 0, "", 0), Rejection.NO_QUEUE));
+                arguments(with("c", "r", RequestKind.CANCEL, 0, null, 0, "", 0), Rejection.INVALID_QUEUE));
     }
 
     @ParameterizedTest
@@ -107,6 +111,56 @@ class RequestRulesTest {
         assertThat(rules.check(request))
                 .isEqualTo(Optional.ofNullable(fault)
                         .map(detail -> new RequestRules.Violation(Rejection.INVALID_POLICY_ID, detail)));
+    }
+
+    @ParameterizedTest
+    @CsvSource({
+        "CONSUME, 1, ,",
+        "CONSUME, 2592000000, ,",
+        "PEEK, 1, ,",
+        "SETTLE, , r1,",
+        "CONSUME, 0, , 'reserve must be 1 to 2592000000 ms, is 0'",
+        "CONSUME, 2592000001, , 'reserve must be 1 to 2592000000 ms, is 2592000001'",
+        "PEEK, -1, , 'reserve must be 1 to 2592000000 ms, is -1'",
+        "SETTLE, 1, r1, 'reserve is for requests of the kind CONSUME, this is a SETTLE'",
+        "CANCEL, 1, , 'reserve is for requests of the kind CONSUME, this is a CANCEL'",
+        "RESET, 1, , 'reserve is for requests of the kind CONSUME, this is a RESET'",
+        "RELEASE, 1, , 'reserve is for requests of the kind CONSUME, this is a RELEASE'",
+        "RENEW, 1, , 'reserve is for requests of the kind CONSUME, this is a RENEW, which prolongs a reservation by its first duration'",
+        "CONSUME, , r1, 'settles is for requests of the kind SETTLE, this is a CONSUME'",
+        "PEEK, , r1, 'settles is for requests of the kind SETTLE, this is a PEEK'",
+        "RESET, , r1, 'settles is for requests of the kind SETTLE, this is a RESET'",
+        "CANCEL, , r1, 'settles is for requests of the kind SETTLE, this is a CANCEL: give the id of the reservation as requestId'",
+        "RELEASE, , r1, 'settles is for requests of the kind SETTLE, this is a RELEASE: give the id of the reservation as requestId'",
+        "RENEW, , r1, 'settles is for requests of the kind SETTLE, this is a RENEW: give the id of the reservation as requestId'",
+        "SETTLE, , '', 'settles must be the requestId of the reservation, is empty'"
+    })
+    void only_a_consume_reserves_and_only_a_settle_settles(
+            RequestKind kind, Long reserveMs, String settles, String fault) {
+        Request request = Request.builder("r", "c")
+                .kind(kind)
+                .reserveMs(reserveMs)
+                .settles(settles)
+                .build();
+        assertThat(rules.check(request))
+                .isEqualTo(Optional.ofNullable(fault)
+                        .map(detail -> new RequestRules.Violation(Rejection.INVALID_RESERVATION, detail)));
+    }
+
+    @Test
+    void the_id_of_a_settled_reservation_is_as_long_as_any() {
+        Request settle = Request.builder("r", "c")
+                .kind(RequestKind.SETTLE)
+                .settles(LONGEST)
+                .build();
+        assertThat(rules.check(settle)).isEmpty();
+        assertThat(rules.check(settle.toBuilder().settles(LONGEST + "x").build()))
+                .hasValue(new RequestRules.Violation(
+                        Rejection.INVALID_RESERVATION, "settles has 257 characters; the maximum is 256"));
+        assertThat(rules.check(settle.toBuilder().queue("sms").build()))
+                .hasValue(new RequestRules.Violation(
+                        Rejection.INVALID_QUEUE,
+                        "queue is for requests of the kind CANCEL, this is a SETTLE of a reservation"));
     }
 
     @Test

@@ -195,8 +195,7 @@ class ShaperTest {
                 request,
                 new IdempotentAnswer.SentToQueue("q", new PolicyVersion("p", 1), null),
                 Map.of(),
-                repeated,
-                1_000,
+                new Admission.Identity(repeated, 1_000, 0),
                 List.of(),
                 DecisionContext.UNKNOWN);
     }

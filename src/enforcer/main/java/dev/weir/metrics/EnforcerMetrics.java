@@ -72,6 +72,7 @@ public final class EnforcerMetrics implements EvaluationListener {
     private final Map<Evaluation, LongAdder> evaluations = new ConcurrentHashMap<>();
     private final Map<String, LongAdder> observed = new ConcurrentHashMap<>();
     private final Map<Rejection, LongAdder> deadLetters = new ConcurrentHashMap<>();
+    private final Map<Integer, Long> reservations = new ConcurrentHashMap<>();
     private final LongAdder misplaced = new LongAdder();
     private final LongAdder repliesIgnored = new LongAdder();
     private final Map<String, LongAdder> queued = new ConcurrentHashMap<>();
@@ -119,6 +120,21 @@ public final class EnforcerMetrics implements EvaluationListener {
 
     /** The labels of a histogram of releases. */
     public record Line(String queue, String tier) {}
+
+    /** Sets how many reservations a partition stores, as of its last commit. */
+    public void reservations(int partition, long stored) {
+        reservations.put(partition, stored);
+    }
+
+    /** Records that this process has closed a partition. */
+    public void reservationsClosed(int partition) {
+        reservations.remove(partition);
+    }
+
+    /** Returns how many reservations each open partition stores. */
+    public Map<Integer, Long> reservations() {
+        return Map.copyOf(reservations);
+    }
 
     public void decided(Decision decision) {
         String policy = decision.policyId() == null ? NONE : decision.policyId();

@@ -19,11 +19,12 @@ public record LimitedRequest(String client, String policy, Reason reason) implem
 
     /**
      * Returns whether a decision limits its request: it denies it, delays it, or ends its wait without a release. To
-     * cancel a request does not limit it, nor does a reset that names a policy that does not apply.
+     * cancel a request does not limit it, nor does a reset that names a policy that does not apply, or the renewal of a
+     * reservation that has ended.
      */
     public static boolean isLimited(Decision decision) {
         return switch (decision.reason()) {
-            case CANCELLED, NOT_WAITING, POLICY_NOT_APPLICABLE -> false;
+            case CANCELLED, NOT_WAITING, POLICY_NOT_APPLICABLE, RESERVATION_ENDED -> false;
             case THROTTLED -> true;
             default -> decision.outcome() == Outcome.DENIED || decision.outcome() == Outcome.EXPIRED;
         };

@@ -9,8 +9,10 @@ import dev.weir.metrics.EnforcerMetrics;
 import dev.weir.processor.policy.PolicyRegistry;
 import dev.weir.storage.HolderNames;
 import dev.weir.storage.StoredIdempotencyCache;
+import dev.weir.storage.StoredReservations;
 import dev.weir.storage.StoredStates;
 import dev.weir.storage.WriteBackStore;
+import dev.weir.storage.codec.ReservationEntry;
 import java.util.function.LongSupplier;
 import org.apache.kafka.streams.processor.api.Processor;
 import org.apache.kafka.streams.processor.api.ProcessorContext;
@@ -42,12 +44,19 @@ public final class Decide implements Processor<byte[], DecideInput, byte[], Obje
      * @param states the states of policies
      * @param segments the segments of sliding-window logs
      * @param answers the idempotency cache: the first decision for each idempotency key
+     * @param reservations the reservations
      * @param books the lease books
      * @param waiting the requests that wait for a lease
      * @param order the position of the last decision
      */
     public record StoreNames(
-            String states, String segments, String answers, String books, String waiting, String order) {}
+            String states,
+            String segments,
+            String answers,
+            String reservations,
+            String books,
+            String waiting,
+            String order) {}
 
     /** The names of the nodes that receive the output. */
     public record Outlets(String decisions, String replies, String admissions, String leaseRequests) {}
@@ -88,10 +97,15 @@ public final class Decide implements Processor<byte[], DecideInput, byte[], Obje
 
     private DecidingTask.Parts openStores() {
         WriteBackStore<StateKey, PolicyState> store = context.getStateStore(stores.states);
+        WriteBackStore<byte[], ReservationEntry> reservations = context.getStateStore(stores.reservations);
         StoredStates states = new StoredStates(
                 store,
                 context.getStateStore(stores.segments),
-                StoredIdempotencyCache.open(context.getStateStore(stores.answers), config.state()));
+                StoredIdempotencyCache.open(context.getStateStore(stores.answers), config.state()),
+                StoredReservations.open(
+                        reservations,
+                        config.state(),
+                        stored -> metrics.reservations(context.taskId().partition(), stored)));
         DecisionSequence sequence = new DecisionSequence(context.getStateStore(stores.order));
         EarlyCommits early = new EarlyCommits();
         // Kafka Streams flushes the stores at the start of each commit.
@@ -110,9 +124,20 @@ public final class Decide implements Processor<byte[], DecideInput, byte[], Obje
                 config.leases().terms(),
                 policies::table,
                 nowMs);
-        StateMaintenance maintenance =
-                new StateMaintenance(context, config.state(), store, states, books, leases::earliestMs);
+        StateMaintenance maintenance = new StateMaintenance(
+                context,
+                config.state(),
+                new StateMaintenance.Stores(store, books, reservations),
+                states,
+                leases::earliestMs);
         return new DecidingTask.Parts(states, leases, sequence, maintenance, early);
+    }
+
+    @Override
+    public void close() {
+        if (context != null) { // unless it was not opened
+            metrics.reservationsClosed(context.taskId().partition());
+        }
     }
 
     @Override
@@ -121,6 +146,8 @@ public final class Decide implements Processor<byte[], DecideInput, byte[], Obje
             task.decide(record, request);
         } else if (record.value() instanceof LedgerResponse response) {
             task.respond(response);
+        } else if (record.value() instanceof CancelledReservation cancelled) {
+            task.cancel(cancelled.cancellation());
         }
     }
 }

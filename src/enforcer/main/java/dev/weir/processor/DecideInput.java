@@ -1,4 +1,4 @@
 package dev.weir.processor;
 
 /** What {@link Decide} receives. */
-public sealed interface DecideInput permits RequestToDecide, LedgerResponse {}
+public sealed interface DecideInput permits RequestToDecide, LedgerResponse, CancelledReservation {}

@@ -3,14 +3,19 @@ package dev.weir.processor;
 import dev.weir.decision.Decider;
 import dev.weir.decision.state.LeaseContext;
 import dev.weir.event.AwaitLease;
+import dev.weir.event.Decision;
 import dev.weir.event.DecisionContext;
 import dev.weir.event.DecisionResult;
 import dev.weir.event.DueTime;
+import dev.weir.event.Reason;
 import dev.weir.event.Request;
+import dev.weir.event.RequestKind;
 import dev.weir.metrics.EnforcerMetrics;
+import dev.weir.policy.RequestKey;
 import dev.weir.processor.policy.PolicyRegistry;
 import dev.weir.processor.policy.RulesInForce;
 import dev.weir.requests.CarriedHeaders;
+import dev.weir.requests.ReservationCancellation;
 import dev.weir.storage.StoredStates;
 import dev.weir.storage.codec.WaiterCodec.Waiter;
 import java.nio.charset.StandardCharsets;
@@ -30,6 +35,8 @@ import org.apache.kafka.streams.processor.api.Record;
  * </pre>
  */
 final class DecidingTask {
+
+    private static final int GONE = 410;
 
     private final ProcessorContext<?, ?> context;
     private final PolicyRegistry policies;
@@ -88,6 +95,9 @@ final class DecidingTask {
             parts.sequence.advanceTo(request.source().offset());
         }
         RulesInForce rules = policies.inForce();
+        if (request.isForReservation() && request.kind() != RequestKind.RENEW) {
+            endWait(request, rules);
+        }
         LeaseContext leases = new LeaseContext(parts.leases, nowMs, true, parts.leases.hasRoom());
         DecisionResult result = new Decider(parts.states, leases, metrics).decide(request, rules.policies());
         if (result instanceof AwaitLease wait) {
@@ -100,6 +110,33 @@ final class DecidingTask {
                     : parts.sequence.outOfOrder(rules.policies());
             forwarder.forward(record, result, decisionContext, rules);
         }
+        endStep(nowMs);
+    }
+
+    /**
+     * Denies the CONSUME that a request names if it still waits for a lease. It has charged nothing, and no reservation;
+     * so the request itself gets {@code NOTHING_RESERVED}.
+     */
+    private void endWait(Request ending, RulesInForce rules) {
+        RequestKey waiting = new RequestKey(ending.client(), RequestKind.CONSUME, ending.reservationId());
+        for (Waiter waiter : parts.leases.cancel(waiting)) {
+            Request request = waiter.request();
+            long atMs = Math.max(request.timestampMs(), ending.timestampMs());
+            Decision denied = Decision.denied(request, Reason.CANCELLED, GONE, atMs);
+            forwarder.forward(record(waiter), denied, parts.sequence.outOfOrder(rules.policies()), rules);
+        }
+    }
+
+    /** Cancels the reservation of a request that a queue has not released. */
+    void cancel(ReservationCancellation cancelled) {
+        long nowMs = beginStep();
+        LeaseContext quota = new LeaseContext(parts.leases, nowMs, false, false);
+        new Decider(parts.states, quota, metrics)
+                .cancelQueued(
+                        cancelled.client(),
+                        cancelled.requestId(),
+                        cancelled.number(),
+                        policies.inForce().policies());
         endStep(nowMs);
     }
 

@@ -16,6 +16,7 @@ import dev.weir.lease.WaitingLine;
 import dev.weir.lease.WaitingLine.Waiting;
 import dev.weir.policy.Policy;
 import dev.weir.policy.PolicyTable;
+import dev.weir.policy.RequestKey;
 import dev.weir.storage.WriteBackStore;
 import dev.weir.storage.codec.LeaseBookCodec;
 import dev.weir.storage.codec.WaiterCodec;
@@ -68,6 +69,7 @@ final class LeaseStore implements WritableLeases {
     private final Supplier<PolicyTable> policies;
     private final WaiterCodec codec = new WaiterCodec();
     private final Map<StateKey, Entry> entries = new HashMap<>();
+    private final Map<RequestKey, List<Waiting<Place>>> takers = new HashMap<>();
     private final List<Entry> touched = new ArrayList<>();
     private final List<Entry> changed = new ArrayList<>();
     private final Deque<Entry> served = new ArrayDeque<>();
@@ -109,8 +111,10 @@ final class LeaseStore implements WritableLeases {
      *
      * @param number ascending in order of arrival
      * @param timestampMs the timestamp of the request
+     * @param key the key that it waits for
+     * @param request the request
      */
-    private record Place(long number, long timestampMs) {}
+    private record Place(long number, long timestampMs, StateKey key, RequestKey request) {}
 
     private record Timer(long atMs, Entry entry) {}
 
@@ -254,14 +258,34 @@ final class LeaseStore implements WritableLeases {
     private Entry place(Waiter waiter, long number, long untilMs) {
         Entry entry = entry(waiter.key());
         Request request = waiter.request();
-        Place place = new Place(number, request.timestampMs());
+        Place place = new Place(number, request.timestampMs(), waiter.key(), RequestKey.of(request));
         if (request.kind() == RequestKind.PEEK) {
             entry.holder.parkPeek(place, request.cost(), untilMs);
         } else {
-            entry.holder.park(place, request.cost(), untilMs);
+            Waiting<Place> parked = entry.holder.park(place, request.cost(), untilMs);
+            takers.computeIfAbsent(place.request, key -> new ArrayList<>(1)).add(parked);
         }
         places++;
         return entry;
+    }
+
+    /**
+     * Ends the wait of the requests with a key, of which there are several only if they are repeats of each other, and
+     * returns them. Requests that waited behind them may become {@linkplain #nextReady ready}.
+     */
+    List<Waiter> cancel(RequestKey request) {
+        List<Waiter> cancelled = new ArrayList<>();
+        for (Waiting<Place> parked : takers.getOrDefault(request, List.of())) {
+            Place place = parked.request();
+            Entry entry = touch(place.key);
+            cancelled.add(codec.decode(waiting.get(stored(place))));
+            waiting.delete(stored(place));
+            entry.holder.takers().remove(parked);
+            places--;
+            served.add(entry);
+        }
+        takers.remove(request);
+        return cancelled;
     }
 
     /** Applies the response of a ledger. Requests that waited for it may become {@linkplain #nextReady ready}. */
@@ -314,9 +338,14 @@ final class LeaseStore implements WritableLeases {
 
     /** Removes the request that {@link #nextReady} returned last, because it was decided. */
     void remove() {
-        waiting.delete(stored(ready.first().request()));
+        Waiting<Place> first = ready.first();
+        waiting.delete(stored(first.request()));
         ready.removeFirst();
         places--;
+        takers.computeIfPresent(first.request().request, (key, all) -> {
+            all.remove(first);
+            return all.isEmpty() ? null : all;
+        });
     }
 
     /** Lets the request that {@link #nextReady} returned last continue to wait, for the same key or another one. */

@@ -5,6 +5,7 @@ import dev.weir.event.Decision;
 import dev.weir.event.Release;
 import dev.weir.metrics.EnforcerMetrics;
 import dev.weir.requests.CarriedHeaders;
+import dev.weir.requests.ReservationCancellation;
 import dev.weir.shape.QueueEffect;
 import dev.weir.shape.QueueMessage;
 import dev.weir.shape.rules.QueueRules;
@@ -17,7 +18,8 @@ import org.apache.kafka.streams.processor.api.Record;
 
 /**
  * Carries out the effects of a task's queues: stores states, and forwards the rest with queue time as the timestamp;
- * decisions, their replies and releases have the key and headers of their request.
+ * decisions, their replies and releases have the key and headers of their request. If a decision means that a request
+ * with a reservation will not be released, the task of its client gets a {@link ReservationCancellation}.
  *
  * @param rules returns the rules of a queue by its id, null if it was deleted
  */
@@ -55,6 +57,23 @@ record QueueEffectForwarder(
         Record<byte[], Object> record = record(admission, decided, nowMs);
         context.forward(record, outlets.decisions());
         replies.forward(record, decided);
+        if (admission.isReservationEndedBy(decision)) {
+            cancelReservation(admission);
+        }
+    }
+
+    private void cancelReservation(Admission admission) {
+        ReservationCancellation cancellation = new ReservationCancellation(
+                admission.request().client(),
+                admission.request().requestId(),
+                admission.identity().reservation());
+        context.forward(
+                new Record<>(
+                        cancellation.key(),
+                        cancellation.value(),
+                        admission.request().timestampMs(),
+                        cancellation.headers()),
+                outlets.reservations());
     }
 
     private void release(Admission admission, Release release, long nowMs) {

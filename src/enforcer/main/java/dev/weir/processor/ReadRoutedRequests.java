@@ -8,6 +8,7 @@ import dev.weir.requests.DeadLetterForwarder;
 import dev.weir.requests.RecordOrigin;
 import dev.weir.requests.RequestPlacement;
 import dev.weir.requests.RequestReader;
+import dev.weir.requests.ReservationCancellation;
 import java.util.Optional;
 import org.apache.kafka.common.header.Headers;
 import org.apache.kafka.streams.processor.api.Processor;
@@ -18,7 +19,8 @@ import org.apache.kafka.streams.processor.api.RecordMetadata;
 /**
  * Reads the records of the topic of routed requests, which have the timestamp of the original record. Requests and dead
  * letters contain the original partition and offset. A record whose origin cannot be read, or that is not in the
- * partition of its client, becomes a dead letter and is not routed again.
+ * partition of its client, becomes a dead letter and is not routed again. The messages of queues about reservations,
+ * {@link ReservationCancellation}, are on the same topic.
  */
 public final class ReadRoutedRequests implements Processor<byte[], byte[], byte[], Object> {
 
@@ -61,6 +63,10 @@ public final class ReadRoutedRequests implements Processor<byte[], byte[], byte[
     @Override
     public void process(Record<byte[], byte[]> record) {
         RecordMetadata metadata = context.recordMetadata().orElseThrow();
+        if (ReservationCancellation.isMarked(record.headers())) {
+            cancel(record);
+            return;
+        }
         Optional<RecordOrigin> origin = RecordOrigin.read(record.headers());
         if (origin.isEmpty()) {
             String detail = "the last header of a routed request must be " + RecordOrigin.HEADER
@@ -69,6 +75,18 @@ public final class ReadRoutedRequests implements Processor<byte[], byte[], byte[
             return;
         }
         decide(original(record, origin.get()), origin.get().source(), metadata.partition());
+    }
+
+    private void cancel(Record<byte[], byte[]> record) {
+        Optional<ReservationCancellation> cancellation =
+                ReservationCancellation.read(record.key(), record.value(), record.headers());
+        if (cancellation.isPresent()) {
+            context.forward(record.withValue(new CancelledReservation(cancellation.get())), outlets.requests);
+        } else {
+            String detail = "a record with the last header " + ReservationCancellation.HEADER
+                    + " must have the client as key, the requestId as value, and the number of the reservation there";
+            rejections.reject(record, Rejection.INVALID_ROUTING, detail);
+        }
     }
 
     /** Returns the record as it was before it was routed. */

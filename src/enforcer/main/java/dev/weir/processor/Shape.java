@@ -20,7 +20,13 @@ public final class Shape implements Processor<byte[], byte[], byte[], Object> {
     private static final long MESSAGE_DELAY_MS = 150;
 
     /** The names of the nodes that receive the output. */
-    public record Outlets(String decisions, String replies, String releases, String messages, String deadLetters) {}
+    public record Outlets(
+            String decisions,
+            String replies,
+            String releases,
+            String messages,
+            String reservations,
+            String deadLetters) {}
 
     private final QueueMessageCodec codec = new QueueMessageCodec();
     private final PolicyRegistry policies;

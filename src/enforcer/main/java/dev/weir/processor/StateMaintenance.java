@@ -7,6 +7,7 @@ import dev.weir.lease.LeaseBook;
 import dev.weir.storage.StateCleaner;
 import dev.weir.storage.StoredStates;
 import dev.weir.storage.WriteBackStore;
+import dev.weir.storage.codec.ReservationEntry;
 import java.util.function.LongSupplier;
 import org.apache.kafka.streams.processor.Cancellable;
 import org.apache.kafka.streams.processor.PunctuationType;
@@ -18,12 +19,17 @@ import org.apache.kafka.streams.processor.api.ProcessorContext;
  */
 final class StateMaintenance {
 
-    private final WriteBackStore<StateKey, PolicyState> store;
-    private final WriteBackStore<StateKey, LeaseBook> books;
+    private final Stores stores;
     private final StateCleaner stateCleaner;
     private final StateCleaner bookCleaner;
     private final LongSupplier earliestWaitingMs;
     private final Cancellable schedule;
+
+    /** The stores with caches. */
+    record Stores(
+            WriteBackStore<StateKey, PolicyState> states,
+            WriteBackStore<StateKey, LeaseBook> books,
+            WriteBackStore<byte[], ReservationEntry> reservations) {}
 
     /**
      * Starts the schedule.
@@ -33,17 +39,15 @@ final class StateMaintenance {
     StateMaintenance(
             ProcessorContext<?, ?> context,
             WeirConfig.State config,
-            WriteBackStore<StateKey, PolicyState> store,
+            Stores stores,
             StoredStates states,
-            WriteBackStore<StateKey, LeaseBook> books,
             LongSupplier earliestWaitingMs) {
-        this.store = store;
-        this.books = books;
+        this.stores = stores;
         this.earliestWaitingMs = earliestWaitingMs;
         int keys = config.cleanupKeys();
         long keepMs = config.retention().toMillis();
-        stateCleaner = new StateCleaner(store, states::purge, keys, keepMs);
-        bookCleaner = new StateCleaner(books, (key, book) -> books.deleteUnlessDirty(key), keys, keepMs);
+        stateCleaner = new StateCleaner(stores.states, states::purge, keys, keepMs);
+        bookCleaner = new StateCleaner(stores.books, (key, book) -> stores.books.deleteUnlessDirty(key), keys, keepMs);
         schedule = context.schedule(config.cleanupInterval(), PunctuationType.WALL_CLOCK_TIME, this::run);
     }
 
@@ -54,8 +58,9 @@ final class StateMaintenance {
     }
 
     private void run(long nowMs) {
-        store.shrink();
-        books.shrink();
+        stores.states.shrink();
+        stores.books.shrink();
+        stores.reservations.shrink();
         stateCleaner.observe(earliestWaitingMs.getAsLong());
         stateCleaner.run(nowMs);
         bookCleaner.run(nowMs);

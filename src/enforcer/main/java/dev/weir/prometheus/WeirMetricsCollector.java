@@ -47,6 +47,7 @@ final class WeirMetricsCollector implements MultiCollector {
                 quotaWaits(metrics),
                 leasing(metrics),
                 keyFieldsMissing(metrics),
+                reservations(metrics),
                 waits(metrics),
                 new MetricFamily(
                                 "weir_release_lateness_seconds",
@@ -115,6 +116,16 @@ final class WeirMetricsCollector implements MultiCollector {
                 "weir_key_field_missing", "Requests that lacked a key field of a policy", "policy", "field");
         metrics.keyFieldsMissing().forEach((of, count) -> missing.add(count, of.policy(), of.field()));
         return missing.counter();
+    }
+
+    private static MetricSnapshot reservations(EnforcerMetrics metrics) {
+        MetricFamily reservations = new MetricFamily(
+                "weir_reservations",
+                "Stored reservations: open ones, and ended ones that are not deleted",
+                "partition");
+        metrics.reservations()
+                .forEach((partition, stored) -> reservations.add((double) stored, String.valueOf(partition)));
+        return reservations.gauge();
     }
 
     private static MetricSnapshot waits(EnforcerMetrics metrics) {

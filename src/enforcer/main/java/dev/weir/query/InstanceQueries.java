@@ -1,5 +1,6 @@
 package dev.weir.query;
 
+import dev.weir.decision.OpenReservation;
 import dev.weir.decision.PolicyUsage;
 import dev.weir.decision.SharedPolicyUsage;
 import dev.weir.event.Decision;
@@ -8,6 +9,7 @@ import dev.weir.lease.LeaseResponse;
 import dev.weir.shape.QueueView;
 import java.util.List;
 import java.util.Map;
+import java.util.Optional;
 import java.util.Set;
 import java.util.SortedMap;
 import java.util.function.Supplier;
@@ -72,6 +74,26 @@ public interface InstanceQueries {
      * @param others returns the other requests; called only if this instance has the state of the client
      */
     Result<List<PolicyUsage>> usage(Request request, Supplier<List<Request>> others);
+
+    /**
+     * A part of a list of reservations.
+     *
+     * @param reservations the open reservations in it
+     * @param next the requestId after which the next part begins; empty if this is the last one
+     */
+    record ReservationPage(List<OpenReservation> reservations, Optional<String> next) {}
+
+    /** The maximum number of reservations that are read for a page, including ended ones. */
+    int MAX_RESERVATIONS_READ = 10_000;
+
+    /**
+     * Returns open reservations of a client, in the order of the UTF-8 bytes of their requestIds. A page has less than
+     * {@code most} of them if {@value #MAX_RESERVATIONS_READ} were read for it.
+     *
+     * @param after returns only those whose requestId sorts after this one
+     * @param most the most reservations, at least 1
+     */
+    Result<ReservationPage> reservations(String client, String after, int most);
 
     /**
      * Returns how a request would be decided if it were the next one. Nothing is charged. If its queue is on another

@@ -1,6 +1,7 @@
 package dev.weir.query;
 
 import dev.weir.decision.Decider;
+import dev.weir.decision.OpenReservation;
 import dev.weir.decision.PolicyUsage;
 import dev.weir.decision.SharedPolicyUsage;
 import dev.weir.decision.UsageReport;
@@ -35,6 +36,7 @@ import dev.weir.wire.KeyCodec;
 import java.time.Clock;
 import java.time.Duration;
 import java.util.ArrayList;
+import java.util.HashMap;
 import java.util.List;
 import java.util.Map;
 import java.util.Optional;
@@ -97,10 +99,13 @@ public final class QueryService implements InstanceQueries {
             List<StateKey> stored = trials.keys(request.client(), MAX_STATES);
             List<Request> requests = new ArrayList<>(others.get());
             requests.add(request);
+            Optional<Map<StateKey, Long>> reserved = reserved(trials, request, table);
             List<PolicyUsage> usages = new ArrayList<>();
             for (UsageReport.Subject subject : UsageReport.subjects(requests, table, stored)) {
+                Long tokens =
+                        reserved.map(all -> all.getOrDefault(subject.key(), 0L)).orElse(null);
                 if (subject.policy().isShared()) {
-                    usages.add(leasedUsage(subject, partition));
+                    usages.add(leasedUsage(subject, partition).withReserved(tokens));
                     continue;
                 }
                 Optional<PolicyUsage> usage =
@@ -108,15 +113,48 @@ public final class QueryService implements InstanceQueries {
                 if (usage.isEmpty()) {
                     return changesTooFast();
                 }
-                usages.add(usage.get());
+                usages.add(usage.get().withReserved(tokens));
             }
             return new Result.Local<>(usages);
         });
     }
 
+    /** Returns the tokens of a client's open reservations by key; empty if there are too many reservations to read. */
+    private static Optional<Map<StateKey, Long>> reserved(SnapshotStates trials, Request request, PolicyTable table) {
+        Map<StateKey, Long> tokens = new HashMap<>();
+        Optional<String> more =
+                trials.visitReservations(request.client(), "", MAX_RESERVATIONS_READ, (requestId, reservation) -> {
+                    OpenReservation.of(requestId, reservation, table, request.timestampMs())
+                            .ifPresent(open -> reservation
+                                    .held()
+                                    .forEach(held -> tokens.merge(
+                                            held.key(),
+                                            open.cost(),
+                                            (one, other) ->
+                                                    one > Long.MAX_VALUE - other ? Long.MAX_VALUE : one + other)));
+                    return true;
+                });
+        return more.isPresent() ? Optional.empty() : Optional.of(tokens);
+    }
+
+    @Override
+    public Result<ReservationPage> reservations(String client, String after, int most) {
+        return clients.answer(Stores.RESERVATIONS, client, partition -> {
+            PolicyTable table = policies.table();
+            long nowMs = clock.millis();
+            List<OpenReservation> open = new ArrayList<>();
+            Optional<String> last = snapshots(partition)
+                    .visitReservations(client, after, MAX_RESERVATIONS_READ, (requestId, reservation) -> {
+                        OpenReservation.of(requestId, reservation, table, nowMs).ifPresent(open::add);
+                        return open.size() < most;
+                    });
+            return new Result.Local<>(new ReservationPage(open, last));
+        });
+    }
+
     @Override
     public Result<Decision> check(Request request, Map<LedgerQuestion, LeaseResponse.Checked> ledgers) {
-        if (request.kind() == RequestKind.CANCEL) {
+        if (request.kind() == RequestKind.CANCEL && !request.isForReservation()) {
             Admission cancel = keyed(cancel(request), policies.inForce());
             return query(BucketId.of(cancel), (open, nowNanos) -> open.check(cancel, nowNanos));
         }
@@ -143,7 +181,7 @@ public final class QueryService implements InstanceQueries {
         LeaseBook book = leases(partition).book(subject.key());
         long nowMs = clock.millis();
         long available = book.available(nowMs, book.decisionTimeMs(nowMs));
-        return new PolicyUsage(subject.policy(), subject.key().namesAndValues(), null, List.of(), available);
+        return new PolicyUsage(subject.policy(), subject.key().namesAndValues(), null, List.of(), null, available);
     }
 
     private SnapshotLeases leases(int partition) {
@@ -232,7 +270,8 @@ public final class QueryService implements InstanceQueries {
         return new SnapshotStates(
                 store(clients, Stores.POLICY_STATES, partition),
                 store(clients, Stores.LOG_SEGMENTS, partition),
-                store(clients, Stores.IDEMPOTENCY, partition));
+                store(clients, Stores.IDEMPOTENCY, partition),
+                store(clients, Stores.RESERVATIONS, partition));
     }
 
     private static ReadOnlyKeyValueStore<Bytes, byte[]> store(PartitionOwners owners, String name, int partition) {

@@ -3,9 +3,13 @@ package dev.weir.storage;
 import dev.weir.decision.state.IdempotencyCache;
 import dev.weir.decision.state.PolicyState;
 import dev.weir.decision.state.PolicyStates;
+import dev.weir.decision.state.ReservationRecord;
+import dev.weir.event.RequestKind;
 import dev.weir.event.StateKey;
 import dev.weir.policy.RequestKey;
 import dev.weir.storage.codec.IdempotentAnswerCodec;
+import dev.weir.storage.codec.ReservationCodec;
+import dev.weir.storage.codec.ReservationEntry.Reserved;
 import dev.weir.storage.codec.StateCodec;
 import dev.weir.wire.KeyCodec;
 import java.util.ArrayList;
@@ -17,6 +21,7 @@ import java.util.Optional;
 import java.util.function.Function;
 import org.apache.kafka.common.serialization.BytesSerializer;
 import org.apache.kafka.common.utils.Bytes;
+import org.apache.kafka.streams.KeyValue;
 import org.apache.kafka.streams.state.KeyValueIterator;
 import org.apache.kafka.streams.state.ReadOnlyKeyValueStore;
 
@@ -32,10 +37,12 @@ public final class SnapshotStates {
     private static final int ATTEMPTS = 10;
 
     private final IdempotentAnswerCodec codec = new IdempotentAnswerCodec();
+    private final ReservationCodec reservationCodec = new ReservationCodec();
 
     private final ReadOnlyKeyValueStore<Bytes, byte[]> states;
     private final ReadOnlyKeyValueStore<Bytes, byte[]> segments;
     private final ReadOnlyKeyValueStore<Bytes, byte[]> answers;
+    private final ReadOnlyKeyValueStore<Bytes, byte[]> reservations;
 
     /**
      * Opens the stores of a task.
@@ -43,14 +50,17 @@ public final class SnapshotStates {
      * @param states the states of policies
      * @param segments the full segments of sliding-window logs
      * @param answers the idempotency cache
+     * @param reservations the reservations
      */
     public SnapshotStates(
             ReadOnlyKeyValueStore<Bytes, byte[]> states,
             ReadOnlyKeyValueStore<Bytes, byte[]> segments,
-            ReadOnlyKeyValueStore<Bytes, byte[]> answers) {
+            ReadOnlyKeyValueStore<Bytes, byte[]> answers,
+            ReadOnlyKeyValueStore<Bytes, byte[]> reservations) {
         this.states = states;
         this.segments = segments;
         this.answers = answers;
+        this.reservations = reservations;
     }
 
     /**
@@ -90,6 +100,50 @@ public final class SnapshotStates {
         return keys;
     }
 
+    /** Receives the reservations of a client. Returns whether to go on. */
+    public interface ReservationVisitor {
+        boolean visit(String requestId, ReservationRecord reservation);
+    }
+
+    /**
+     * Visits the reservations of a client in the order of the bytes of their requestIds: those that are open, those that
+     * were ended, and some that are over.
+     *
+     * @param after visits only those whose requestId sorts after this one
+     * @param most the most reservations to visit
+     * @return the last requestId that was visited, if there are more
+     */
+    public Optional<String> visitReservations(String client, String after, int most, ReservationVisitor visitor) {
+        Bytes from = Bytes.wrap(ReservationCodec.key(new RequestKey(client, RequestKind.CONSUME, after)));
+        String last = null;
+        int left = most;
+        try (KeyValueIterator<Bytes, byte[]> iterator = reservations.range(from, null)) {
+            while (iterator.hasNext()) {
+                KeyValue<Bytes, byte[]> entry = iterator.next();
+                if (!ReservationCodec.isReservation(entry.key.get())) {
+                    break;
+                }
+                RequestKey key = KeyCodec.decodeAnswer(entry.key.get());
+                if (!key.client().equals(client)) {
+                    break;
+                }
+                if (key.requestId().equals(after)) {
+                    continue;
+                }
+                if (left == 0) {
+                    return Optional.ofNullable(last);
+                }
+                last = key.requestId();
+                left = visitor.visit(last, reservation(entry.key.get(), entry.value)) ? left - 1 : 0;
+            }
+        }
+        return Optional.empty();
+    }
+
+    private ReservationRecord reservation(byte[] key, byte[] value) {
+        return ((Reserved) reservationCodec.decode(key, value)).reservation();
+    }
+
     private final class Attempt implements PolicyStates {
         private final Map<Bytes, byte[]> seen = new HashMap<>();
 
@@ -107,6 +161,13 @@ public final class SnapshotStates {
         public IdempotencyCache.Entry firstAnswer(RequestKey key) {
             byte[] entry = answers.get(Bytes.wrap(KeyCodec.encode(key)));
             return entry == null ? null : codec.decodeEntry(entry);
+        }
+
+        @Override
+        public ReservationRecord reservation(RequestKey key) {
+            byte[] keyBytes = ReservationCodec.key(key);
+            byte[] value = reservations.get(Bytes.wrap(keyBytes));
+            return value == null ? null : SnapshotStates.this.reservation(keyBytes, value);
         }
 
         boolean isConsistent() {

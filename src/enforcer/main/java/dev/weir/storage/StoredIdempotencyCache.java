@@ -31,7 +31,7 @@ public final class StoredIdempotencyCache {
                 oldest,
                 next);
         return new IdempotencyCache(
-                kept, config.maxIdempotencyKeys(), config.retention().toMillis());
+                kept, config.most().idempotencyKeys(), config.retention().toMillis());
     }
 
     private static long first(KeyValueIterator<Bytes, byte[]> evictions, long ifNone) {

@@ -2,6 +2,7 @@ package dev.weir.storage;
 
 import dev.weir.decision.state.IdempotencyCache;
 import dev.weir.decision.state.PolicyState;
+import dev.weir.decision.state.ReservationTable;
 import dev.weir.decision.state.WritablePolicyStates;
 import dev.weir.event.IdempotentAnswer;
 import dev.weir.event.StateKey;
@@ -11,7 +12,10 @@ import dev.weir.wire.KeyCodec;
 import org.apache.kafka.common.utils.Bytes;
 import org.apache.kafka.streams.state.KeyValueStore;
 
-/** Policy states in two stores: the states themselves, with a cache, and the full segments of logs. */
+/**
+ * Policy states in two stores: the states themselves, with a cache, and the full segments of logs. The idempotency cache
+ * and the reservations have stores of their own.
+ */
 public final class StoredStates implements WritablePolicyStates {
 
     /** The maximum number of parts of one state that are deleted at once. */
@@ -21,15 +25,18 @@ public final class StoredStates implements WritablePolicyStates {
     private final KeyValueStore<Bytes, byte[]> segments;
     private final PolicyStateCodec codec;
     private final IdempotencyCache idempotencyCache;
+    private final ReservationTable reservations;
 
     public StoredStates(
             WriteBackStore<StateKey, PolicyState> states,
             KeyValueStore<Bytes, byte[]> segments,
-            IdempotencyCache idempotencyCache) {
+            IdempotencyCache idempotencyCache,
+            ReservationTable reservations) {
         this.states = states;
         this.segments = segments;
         codec = new PolicyStateCodec(segments);
         this.idempotencyCache = idempotencyCache;
+        this.reservations = reservations;
         states.open(codec);
     }
 
@@ -53,6 +60,11 @@ public final class StoredStates implements WritablePolicyStates {
 
     private PolicyState store(byte[] key, PolicyState state) {
         return state.stored(log -> StoredSegments.store(segments, key, log));
+    }
+
+    @Override
+    public ReservationTable reservations() {
+        return reservations;
     }
 
     @Override

@@ -85,6 +85,17 @@ final class WriteBackCache<V> {
     /** Sets the value of an entry and marks it as dirty. */
     void change(WriteBackEntry<V> entry, V value, WriteBackCodec<?, V> codec) {
         set(entry, value, codec);
+        markDirty(entry);
+    }
+
+    /** Removes the value of an entry and marks the entry as dirty. */
+    void delete(WriteBackEntry<V> entry) {
+        entry.keepDecoded(null);
+        measure(entry, 0);
+        markDirty(entry);
+    }
+
+    private void markDirty(WriteBackEntry<V> entry) {
         entry.isDirty = true;
         if (!entry.isListed) {
             entry.isListed = true;

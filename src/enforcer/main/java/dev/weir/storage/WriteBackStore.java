@@ -81,6 +81,12 @@ public final class WriteBackStore<K, V> extends WrappedStateStore<KeyValueStore<
         shrink();
     }
 
+    /** Deletes a value in the cache. It is deleted in the store at the next flush. */
+    public void delete(K key) {
+        cache.delete(entry(key));
+        shrink();
+    }
+
     /** Puts a value into the cache and the store. */
     void putThrough(K key, V value) {
         WriteBackEntry<V> entry = entry(key);
@@ -156,8 +162,12 @@ public final class WriteBackStore<K, V> extends WrappedStateStore<KeyValueStore<
         return cache.add(encodedKey, stored);
     }
 
+    /** Returns the bytes to store, null to delete the key. */
     private byte[] encoded(WriteBackEntry<V> entry) {
-        return entry.isEncoded() ? entry.copyOfEncoded() : codec.encode(entry.decoded());
+        if (entry.isEncoded()) {
+            return entry.copyOfEncoded();
+        }
+        return entry.decoded() == null ? null : codec.encode(entry.decoded());
     }
 
     // If the write fails, all values stay dirty. A value in the store but not in its changelog would otherwise be lost.

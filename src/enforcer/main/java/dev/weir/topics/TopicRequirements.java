@@ -28,6 +28,7 @@ public final class TopicRequirements {
             Stores.POLICY_STATES,
             Stores.LOG_SEGMENTS,
             Stores.IDEMPOTENCY,
+            Stores.RESERVATIONS,
             Stores.LEASE_BOOKS,
             Stores.WAITING_REQUESTS,
             Stores.DECISION_ORDER);

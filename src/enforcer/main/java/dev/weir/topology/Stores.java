@@ -6,6 +6,7 @@ import dev.weir.lease.LeaseBook;
 import dev.weir.storage.CacheBudget;
 import dev.weir.storage.WriteBackStore;
 import dev.weir.storage.WriteBackStoreBuilder;
+import dev.weir.storage.codec.ReservationEntry;
 import java.util.Map;
 import org.apache.kafka.common.config.TopicConfig;
 import org.apache.kafka.common.serialization.Serdes;
@@ -30,6 +31,9 @@ public final class Stores {
      * to {@code IdempotentAnswerCodec}.
      */
     public static final String IDEMPOTENCY = "idempotency";
+
+    /** The reservations, and in which order they end: {@code ReservationCodec}. */
+    public static final String RESERVATIONS = "reservations";
 
     /**
      * The rules of each queue and the state of each bucket: {@code QueueKeys} to {@code QueueCodec}
@@ -106,6 +110,10 @@ public final class Stores {
 
     static StoreBuilder<WriteBackStore<StateKey, LeaseBook>> leaseBooks(CacheBudget memory) {
         return new WriteBackStoreBuilder<>(persistent(LEASE_BOOKS), memory);
+    }
+
+    static StoreBuilder<WriteBackStore<byte[], ReservationEntry>> reservations(CacheBudget memory) {
+        return new WriteBackStoreBuilder<>(persistent(RESERVATIONS), memory);
     }
 
     static StoreBuilder<KeyValueStore<Bytes, byte[]>> persistent(String name) {

@@ -62,6 +62,7 @@ import org.apache.kafka.streams.processor.TimestampExtractor;
  *                           │  │           │  ├── (policy-states)
  *               misplaced   │  │           │  ├── (log-segments)
  *        ╭──────────────────╯  │           │  ├── (idempotency)
+ *        │                     │           │  ├── (reservations)
  *        ▼                     │           │  ├── (lease-books)
  *   weir.routed-requests. ─▶ read-routed ──┤  ├── (waiting-requests)
  *                              │           │  ├── (decision-order)
@@ -86,6 +87,7 @@ import org.apache.kafka.streams.processor.TimestampExtractor;
  *                                         ├── (queue-idempotency)
  *                                         ├──▶ weir.releases
  *                                         ├──▶ weir.admissions.
+ *                                         ├──▶ weir.routed-requests.
  *                                         └──▶ weir.dead-letters
  *
  *                                         (policies)
@@ -113,6 +115,7 @@ public final class WeirTopology {
     private static final String RELEASES = "releases";
     private static final String ADMISSIONS_OUT = "admissions";
     private static final String QUEUE_MESSAGES = "queue-messages";
+    private static final String RESERVATIONS = "cancelled-reservations";
     private static final String DEAD_LETTERS = "dead-letters";
     private static final String LEASE_RESPONSES_IN = "lease-responses";
     private static final String READ_LEASE_RESPONSES = "read-leases";
@@ -162,6 +165,10 @@ public final class WeirTopology {
                 ? Optional.of(Set.of(marker.partition()))
                 : Optional.empty();
     };
+
+    /** Selects the partition of the client. The topic has as many partitions as the state of clients. */
+    private static final StreamPartitioner<byte[], byte[]> TO_CLIENT = (topic, client, requestId, partitions) ->
+            Optional.of(Set.of(BuiltInPartitioner.partitionForKey(client, partitions)));
 
     private static final Deserializer<byte[]> BYTES_IN = new ByteArrayDeserializer();
     private static final Serializer<byte[]> BYTES_OUT = new ByteArraySerializer();
@@ -252,6 +259,7 @@ public final class WeirTopology {
                                         Stores.POLICY_STATES,
                                         Stores.LOG_SEGMENTS,
                                         Stores.IDEMPOTENCY,
+                                        Stores.RESERVATIONS,
                                         Stores.LEASE_BOOKS,
                                         Stores.WAITING_REQUESTS,
                                         Stores.DECISION_ORDER),
@@ -264,6 +272,7 @@ public final class WeirTopology {
                 .addStateStore(Stores.policyStates(memory), DECIDE)
                 .addStateStore(Stores.persistent(Stores.LOG_SEGMENTS), DECIDE)
                 .addStateStore(Stores.persistent(Stores.IDEMPOTENCY), DECIDE)
+                .addStateStore(Stores.reservations(memory), DECIDE)
                 .addStateStore(Stores.leaseBooks(memory), DECIDE)
                 .addStateStore(Stores.persistent(Stores.WAITING_REQUESTS), DECIDE)
                 .addStateStore(Stores.persistent(Stores.DECISION_ORDER), DECIDE)
@@ -344,7 +353,8 @@ public final class WeirTopology {
                                         Stores.QUEUE_EXPIRY_TIMERS,
                                         Stores.QUEUE_TIMERS,
                                         Stores.QUEUE_IDEMPOTENCY),
-                                new Shape.Outlets(DECISIONS, REPLIES, RELEASES, QUEUE_MESSAGES, DEAD_LETTERS),
+                                new Shape.Outlets(
+                                        DECISIONS, REPLIES, RELEASES, QUEUE_MESSAGES, RESERVATIONS, DEAD_LETTERS),
                                 replies),
                         ADMISSIONS_IN)
                 .addStateStore(Stores.persistent(Stores.QUEUE_STATES), SHAPE)
@@ -356,7 +366,8 @@ public final class WeirTopology {
                 .addSink(DECISIONS, topics.decisions(), BYTES_OUT, decisions(registry, config), SHAPE)
                 .addSink(REPLIES, topics.replies(), BYTES_OUT, replies(registry, config), toRequester(replies), SHAPE)
                 .addSink(RELEASES, topics.releases(), BYTES_OUT, releases(registry, config), SHAPE)
-                .addSink(QUEUE_MESSAGES, topics.admissions(), BYTES_OUT, queueMessages(), TO_QUEUE, SHAPE);
+                .addSink(QUEUE_MESSAGES, topics.admissions(), BYTES_OUT, queueMessages(), TO_QUEUE, SHAPE)
+                .addSink(RESERVATIONS, topics.routedRequests(), BYTES_OUT, BYTES_OUT, TO_CLIENT, SHAPE);
         addSource(topology, LEASE_REQUESTS_IN, RECORD_TIME, topics.leaseRequests());
         topology.addProcessor(
                         LEND,

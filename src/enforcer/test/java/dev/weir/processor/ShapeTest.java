@@ -62,7 +62,7 @@ class ShapeTest {
             new StoredQueues.StoreNames("states", "slots", "tickets", "expiry-timers", "timers", "answers");
     private static final QueueMessageCodec CODEC = new QueueMessageCodec();
     private static final Shape.Outlets OUTLETS =
-            new Shape.Outlets("decisions", "replies", "releases", "messages", "dead-letters");
+            new Shape.Outlets("decisions", "replies", "releases", "messages", "reservations", "dead-letters");
 
     @TempDir
     private Path directory;

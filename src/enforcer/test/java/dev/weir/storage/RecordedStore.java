@@ -22,12 +22,18 @@ public final class RecordedStore implements KeyValueStore<Bytes, byte[]> {
     boolean fails;
     boolean keeps = true;
     private final List<String> calls = new ArrayList<>();
+    private long written;
 
     /** Returns the calls since the last call of this method. */
     List<String> take() {
         List<String> taken = List.copyOf(calls);
         calls.clear();
         return taken;
+    }
+
+    /** Returns how many entries were put or deleted. */
+    long written() {
+        return written;
     }
 
     private static String text(Bytes key) {
@@ -47,6 +53,7 @@ public final class RecordedStore implements KeyValueStore<Bytes, byte[]> {
         if (fails) {
             throw new IllegalStateException("full");
         }
+        written += entries.size();
         for (KeyValue<Bytes, byte[]> entry : entries) {
             if (entry.value == null) {
                 content.remove(entry.key);
@@ -74,12 +81,21 @@ public final class RecordedStore implements KeyValueStore<Bytes, byte[]> {
 
     @Override
     public KeyValueIterator<Bytes, byte[]> range(Bytes from, Bytes to) {
-        throw new UnsupportedOperationException();
+        return iterator(content.subMap(from, true, to, true));
+    }
+
+    @Override
+    public KeyValueIterator<Bytes, byte[]> reverseRange(Bytes from, Bytes to) {
+        return iterator(content.subMap(from, true, to, true).descendingMap());
     }
 
     @Override
     public KeyValueIterator<Bytes, byte[]> all() {
-        Iterator<Map.Entry<Bytes, byte[]>> entries = content.entrySet().iterator();
+        return iterator(content);
+    }
+
+    private static KeyValueIterator<Bytes, byte[]> iterator(Map<Bytes, byte[]> of) {
+        Iterator<Map.Entry<Bytes, byte[]>> entries = of.entrySet().iterator();
         return new KeyValueIterator<>() {
             @Override
             public boolean hasNext() {

@@ -4,7 +4,10 @@ import static org.assertj.core.api.Assertions.assertThat;
 
 import dev.weir.config.WeirConfig;
 import dev.weir.decision.Decider;
+import dev.weir.decision.state.BoundedReservations;
 import dev.weir.decision.state.QuotaSource;
+import dev.weir.decision.state.ReservationRecord;
+import dev.weir.decision.state.ReservationTable;
 import dev.weir.definition.PolicyFile;
 import dev.weir.event.Decision;
 import dev.weir.event.DecisionResult;
@@ -12,6 +15,8 @@ import dev.weir.event.Request;
 import dev.weir.event.RequestKind;
 import dev.weir.event.StateKey;
 import dev.weir.policy.PolicyTable;
+import dev.weir.policy.RequestKey;
+import dev.weir.storage.codec.ReservationEntry;
 import dev.weir.wire.KeyCodec;
 import java.nio.file.Path;
 import java.util.ArrayList;
@@ -56,8 +61,9 @@ class SnapshotStatesTest {
         task = new StoredStates(
                 new WriteBackStore<>(states, new CacheBudget(0)),
                 segments,
-                StoredIdempotencyCache.open(answers, WeirConfig.DEFAULTS.state()));
-        trials = new SnapshotStates(states, new Watched(), answers);
+                StoredIdempotencyCache.open(answers, WeirConfig.DEFAULTS.state()),
+                ReservationTable.NONE);
+        trials = new SnapshotStates(states, new Watched(), answers, open("reservations"));
     }
 
     private KeyValueStore<Bytes, byte[]> open(String name) {
@@ -191,7 +197,8 @@ class SnapshotStatesTest {
         StoredStates hot = new StoredStates(
                 new WriteBackStore<>(hotStates, new CacheBudget(1 << 20)),
                 hotSegments,
-                StoredIdempotencyCache.open(open("hot-answers"), WeirConfig.DEFAULTS.state()));
+                StoredIdempotencyCache.open(open("hot-answers"), WeirConfig.DEFAULTS.state()),
+                ReservationTable.NONE);
         Random random = new Random(5);
         List<String> ofLastWrite = List.of();
         List<String> states = List.of();
@@ -260,5 +267,45 @@ class SnapshotStatesTest {
                 .containsExactly("cp1", "cp2", "cp3");
         assertThat(trials.keys("c", 2)).hasSize(2);
         assertThat(trials.keys("nobody", 2)).isEmpty();
+    }
+
+    @Test
+    void the_reservations_of_a_client_are_visited_in_pages() {
+        KeyValueStore<Bytes, byte[]> store = open("reserved");
+        WriteBackStore<byte[], ReservationEntry> cache = new WriteBackStore<>(store, new CacheBudget(0));
+        BoundedReservations reservations = StoredReservations.open(cache, WeirConfig.DEFAULTS.state(), stored -> {});
+        List<String> ids = List.of("\0", "a", "a\0b", "b", "ż", "\uD83D\uDE00");
+        for (String client : List.of("alic", "alice", "alice\0", "alicf")) {
+            for (String id : ids) {
+                long number = reservations.nextNumber();
+                reservations.open(
+                        new RequestKey(client, RequestKind.CONSUME, id),
+                        new ReservationRecord(number, Optional.empty(), number, 0, 1_000, List.of(), Optional.empty()));
+            }
+        }
+        cache.flush();
+        SnapshotStates snapshots = new SnapshotStates(states, segments, answers, store);
+        List<String> visited = new ArrayList<>();
+        assertThat(snapshots.visitReservations("alice", "", 100, (id, reservation) -> visited.add(id)))
+                .isEmpty();
+        assertThat(visited).containsExactlyElementsOf(ids);
+        List<String> paged = new ArrayList<>();
+        String after = "";
+        for (int page = 0; after != null; page++) {
+            int size = paged.size();
+            after = snapshots
+                    .visitReservations("alice", after, 2, (id, reservation) -> paged.add(id))
+                    .orElse(null);
+            assertThat(paged).hasSize(size + 2);
+            assertThat(page).isLessThan(3);
+        }
+        assertThat(paged).containsExactlyElementsOf(ids);
+        assertThat(snapshots.visitReservations("alice", "a", 100, (id, reservation) -> false))
+                .hasValue("a\0b");
+        assertThat(snapshots.visitReservations("alice", "b\0", 100, (id, reservation) -> true))
+                .isEmpty();
+        assertThat(snapshots.visitReservations("bob", "", 100, (id, reservation) -> paged.add(id)))
+                .isEmpty();
+        assertThat(paged).hasSameSizeAs(ids);
     }
 }

@@ -5,6 +5,7 @@ import static org.assertj.core.api.Assertions.assertThat;
 import dev.weir.config.WeirConfig;
 import dev.weir.decision.Decider;
 import dev.weir.decision.state.PolicyState;
+import dev.weir.decision.state.ReservationTable;
 import dev.weir.definition.PolicyFile;
 import dev.weir.event.Decision;
 import dev.weir.event.Request;
@@ -39,7 +40,10 @@ class StateCleanerTest {
     void open() throws Exception {
         states = new WriteBackStore<>(open("states"), new CacheBudget(0));
         store = new StoredStates(
-                states, open("segments"), StoredIdempotencyCache.open(open("answers"), WeirConfig.DEFAULTS.state()));
+                states,
+                open("segments"),
+                StoredIdempotencyCache.open(open("answers"), WeirConfig.DEFAULTS.state()),
+                ReservationTable.NONE);
         policies = PolicyFile.read("test", POLICY).table();
     }
 
@@ -144,7 +148,10 @@ class StateCleanerTest {
     void newer_states_on_the_heap_are_kept() throws Exception {
         WriteBackStore<StateKey, PolicyState> hot = new WriteBackStore<>(open("hot"), new CacheBudget(1 << 20));
         StoredStates task = new StoredStates(
-                hot, open("segments"), StoredIdempotencyCache.open(open("answers"), WeirConfig.DEFAULTS.state()));
+                hot,
+                open("segments"),
+                StoredIdempotencyCache.open(open("answers"), WeirConfig.DEFAULTS.state()),
+                ReservationTable.NONE);
         StateCleaner sweep = new StateCleaner(hot, task::purge, 10, 0);
         use(task, "a", 0);
         use(task, "b", 0);

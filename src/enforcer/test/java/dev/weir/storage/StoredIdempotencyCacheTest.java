@@ -65,7 +65,7 @@ class StoredIdempotencyCacheTest {
                 state.cleanupInterval(),
                 state.cleanupKeys(),
                 retention,
-                most);
+                new WeirConfig.PartitionBounds(most, 1));
         return StoredIdempotencyCache.open(store, config);
     }
 

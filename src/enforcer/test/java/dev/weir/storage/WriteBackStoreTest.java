@@ -302,4 +302,26 @@ class WriteBackStoreTest {
         store.flushCache();
         assertThat(stored("a")).isEqualTo("2");
     }
+
+    @Test
+    void a_deleted_value_is_gone_at_once_and_is_deleted_at_a_flush() {
+        store.put("a", "1");
+        store.put("b", "1");
+        store.flushCache();
+        store.delete("a");
+        assertThat(store.read("a")).isNull();
+        assertThat(stored("a")).isEqualTo("1");
+        store.put("c", "1");
+        store.delete("c");
+        store.delete("b");
+        store.put("b", "2");
+        below.take();
+        store.flushCache();
+        assertThat(below.take()).containsExactly("put -a b -c");
+        assertThat(stored("b")).isEqualTo("2");
+        store.delete("b");
+        store.flushCache();
+        assertThat(below.content).isEmpty();
+        assertThat(store.read("b")).isNull();
+    }
 }

@@ -377,9 +377,18 @@ class DecidingTest {
                         "limitOverride.limit must be 0 to 1152921504606846976, is -1",
                         request("r", "alice", 1).withLimitOverride(new LimitOverride(-1, 1))),
                 new Bad(
-                        "NO_QUEUE",
-                        "queue must be the one named in the QUEUED decision, is '\\u001b[2J\\u000ax'",
+                        "INVALID_QUEUE",
+                        "queue must be the one named in the QUEUED decision, or left out to cancel a reservation,"
+                                + " is '\\u001b[2J\\u000ax'",
                         cancel("\u001b[2J\nx")),
+                new Bad(
+                        "INVALID_RESERVATION",
+                        "reserve must be 1 to 2592000000 ms, is 0",
+                        request("r", "alice", 1).toBuilder().reserveMs(0L).build()),
+                new Bad(
+                        "INVALID_RESERVATION",
+                        "settles is for requests of the kind SETTLE, this is a CONSUME",
+                        request("r", "alice", 1).toBuilder().settles("r0").build()),
                 new Bad(
                         "PAYLOAD_TOO_LARGE",
                         "payload has 65537 bytes; the maximum is 65536",

@@ -301,15 +301,11 @@ class ShapingTest {
     }
 
     @Test
-    void a_cancel_that_names_no_queue_is_a_dead_letter() {
-        Request request = Request.builder("a", "alice")
-                .kind(RequestKind.CANCEL)
-                .source(0, 0)
-                .build();
-        requests.pipeInput("alice".getBytes(StandardCharsets.UTF_8), new RequestCodec().encode(request));
-        TestRecord<byte[], byte[]> dead = out(deciding, "weir.dead-letters").readRecord();
-        assertThat(new String(dead.headers().lastHeader("weir.reason").value(), StandardCharsets.UTF_8))
-                .isEqualTo("NO_QUEUE");
+    void a_cancel_that_names_no_queue_is_for_a_reservation() throws Exception {
+        apply(ALL);
+        ask("a", null);
+        assertThat(ask(RequestKind.CANCEL, "a", null, null).reason()).isEqualTo(Reason.NOTHING_RESERVED);
+        assertThat(releases(500)).extracting(Release::requestId).containsExactly("a");
     }
 
     @Test

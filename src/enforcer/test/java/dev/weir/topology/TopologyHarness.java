@@ -20,6 +20,7 @@ import java.time.Duration;
 import java.time.Instant;
 import java.util.List;
 import java.util.Properties;
+import java.util.Set;
 import org.apache.kafka.common.serialization.ByteArrayDeserializer;
 import org.apache.kafka.common.serialization.ByteArraySerializer;
 import org.apache.kafka.common.serialization.StringDeserializer;
@@ -37,6 +38,8 @@ final class TopologyHarness implements AutoCloseable {
 
     /** The machine's clock at the start, so late that no request is ahead of it. */
     static final Instant CLOCK = Instant.ofEpochMilli(RequestRules.MAX_TIMESTAMP_MS);
+
+    private static final Set<String> HOT = Set.of(Stores.POLICY_STATES, Stores.RESERVATIONS, Stores.LEASE_BOOKS);
 
     final TopologyTestDriver driver;
     final PolicyRegistry live = new PolicyRegistry();
@@ -135,7 +138,7 @@ final class TopologyHarness implements AutoCloseable {
 
     /** Returns a store of any type. */
     ReadOnlyKeyValueStore<?, ?> store(String name) {
-        return name.equals(Stores.POLICY_STATES) || name.equals(Stores.LEASE_BOOKS)
+        return HOT.contains(name)
                 ? (WriteBackStore<?, ?>) driver.getAllStateStores().get(name)
                 : driver.getKeyValueStore(name);
     }

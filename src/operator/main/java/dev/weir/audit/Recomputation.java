@@ -5,8 +5,12 @@ import dev.weir.audit.finding.UnverifiedReason;
 import dev.weir.audit.history.PolicyTimeline;
 import dev.weir.backtest.HeapStates;
 import dev.weir.decision.Decider;
+import dev.weir.decision.state.HeldCharge;
+import dev.weir.decision.state.ReservationRecord;
+import dev.weir.event.Admission;
 import dev.weir.event.Decision;
 import dev.weir.event.DecisionResult;
+import dev.weir.event.Reason;
 import dev.weir.event.Request;
 import dev.weir.event.RequestKind;
 import dev.weir.event.StateKey;
@@ -16,6 +20,7 @@ import java.util.Collection;
 import java.util.HashSet;
 import java.util.List;
 import java.util.Objects;
+import java.util.Optional;
 import java.util.OptionalInt;
 import java.util.Set;
 
@@ -36,6 +41,7 @@ final class Recomputation {
     private final PolicyTimeline rules;
     private final HeapStates states;
     private final UnknownState unknownStates;
+    private final UnknownReservations unknownReservations;
     private final long retentionMs;
     private long newestMs;
     private int changeCount; // number of policy changes before the last decision
@@ -48,6 +54,7 @@ final class Recomputation {
                 scope.retained().allRequests() ? null : UnverifiedReason.BEFORE_RETENTION,
                 rules.longestDelayMs(),
                 states::remove);
+        unknownReservations = new UnknownReservations(!scope.retained().allRequests());
     }
 
     /** Marks all counts as unknown from here on. */
@@ -70,8 +77,15 @@ final class Recomputation {
         states.observe(request.timestampMs());
         boolean isLate = request.timestampMs() < newestMs - retentionMs;
         newestMs = Math.max(newestMs, request.timestampMs());
+        unknownReservations.observe(request.timestampMs());
         UnverifiedReason unknownPolicies = findPolicies(request, recorded);
         PolicyTable table = rules.table(changeCount);
+        if (request.isForReservation()) {
+            UnverifiedReason why = unknownPolicies != null
+                    ? unknownPolicies
+                    : !isPlaced ? UnverifiedReason.ORDER_UNKNOWN : isLate ? UnverifiedReason.TOO_LATE : null;
+            return recomputeEnd(request, recorded, table, why);
+        }
         List<Policy> applicable = table.applicable(request).stream()
                 .filter(policy -> policy.isAddressedBy(request))
                 .toList();
@@ -89,10 +103,112 @@ final class Recomputation {
             unjudged = UnverifiedReason.TOO_LATE;
             applicable.forEach(policy -> unknownStates.add(policy.stateKey(request), UnverifiedReason.TOO_LATE));
         }
+        boolean reserves = reserves(request, applicable);
+        if (reserves && unjudged == null) {
+            unjudged = unknownReservation(request, recorded);
+        }
+        if (isCancelledWait(request, recorded) && applicable.stream().anyMatch(Policy::isShared)) {
+            return new Recomputed(recorded.decision(), UnverifiedReason.ORDER_UNKNOWN, Set.of()); // nothing is charged
+        }
         DecisionResult result = decide(request, recorded, table);
+        if (reserves && result instanceof Admission) {
+            markQueuedReservation(request, applicable);
+        }
         Decision decision = recorded == null || recorded.isByQueue() ? null : recorded.decision();
-        unknownStates.observe(request, applicable, decision, unjudged == null || chargesEqually(result, decision));
+        boolean isCharged = unjudged == null || chargesEqually(result, decision);
+        unknownStates.observe(request, applicable, decision, isCharged);
+        if (reserves && unjudged != null) {
+            List<StateKey> keys =
+                    applicable.stream().map(policy -> policy.stateKey(request)).toList();
+            unknownReservations.add(request, unjudged, keys);
+        }
         return new Recomputed(result, unjudged, shared(request, applicable));
+    }
+
+    /** Returns whether a request was cancelled while it waited for a lease. */
+    private static boolean isCancelledWait(Request request, LoggedDecision recorded) {
+        return recorded != null
+                && !recorded.isByQueue()
+                && request.kind() == RequestKind.CONSUME
+                && recorded.decision().reason() == Reason.CANCELLED;
+    }
+
+    /** Marks what a queued request reserves as unknown: if the queue denies it, no record says when that is freed. */
+    private void markQueuedReservation(Request request, Collection<Policy> applicable) {
+        List<StateKey> keys =
+                applicable.stream().map(policy -> policy.stateKey(request)).toList();
+        keys.forEach(key -> unknownStates.add(key, UnverifiedReason.ORDER_UNKNOWN));
+        unknownReservations.add(request, UnverifiedReason.ORDER_UNKNOWN, keys);
+    }
+
+    private static boolean reserves(Request request, Collection<Policy> applicable) {
+        return request.kind() == RequestKind.CONSUME
+                && (request.reserveMs() != null || applicable.stream().anyMatch(Policy::limitsConcurrency));
+    }
+
+    /** Returns why it is unknown whether a request finds its own reservation, or a free place; null if it is known. */
+    private UnverifiedReason unknownReservation(Request request, LoggedDecision recorded) {
+        Optional<UnverifiedReason> why =
+                unknownReservations.get(request, hasFound(recorded)).map(UnknownReservations.Possible::why);
+        boolean foundNoPlace = recorded != null && recorded.decision().reason() == Reason.TOO_MANY_RESERVATIONS;
+        boolean findsPlace = !states.reservations().isFull();
+        return why.or(() -> foundNoPlace == findsPlace ? unknownReservations.whySizeIsUnknown() : Optional.empty())
+                .orElse(null);
+    }
+
+    /**
+     * Decides a request that ends or prolongs a reservation.
+     *
+     * @param why why its result proves nothing; null if only the reservation and what it holds matter
+     */
+    private Recomputed recomputeEnd(Request request, LoggedDecision recorded, PolicyTable table, UnverifiedReason why) {
+        Optional<UnknownReservations.Possible> possible = unknownReservations.get(request, hasFound(recorded));
+        ReservationRecord reservation = states.reservation(UnknownReservations.key(request));
+        List<StateKey> held = reservation == null
+                ? List.of()
+                : reservation.held().stream().map(HeldCharge::key).toList();
+        UnverifiedReason unjudged = why;
+        if (unjudged == null && (reservation == null || isListed(possible))) {
+            unjudged = possible.map(UnknownReservations.Possible::why).orElse(null);
+        }
+        for (StateKey key : held) {
+            unjudged = unjudged == null ? unknownStates.unverifiedReason(key) : unjudged;
+        }
+        DecisionResult result = decide(request, recorded, table);
+        if (unjudged != null) {
+            for (StateKey key : held) {
+                unknownStates.add(key, unjudged);
+            }
+            if (isListed(possible)) {
+                for (StateKey key : possible.get().keys()) {
+                    unknownStates.add(key, unjudged);
+                }
+            } else if (held.isEmpty() && mayUseMore(request, recorded)) {
+                unknownStates.addAll(unjudged);
+            }
+        }
+        return new Recomputed(result, unjudged, Set.of());
+    }
+
+    /** Returns whether a recorded decision shows that there was an earlier reservation, or may do so. */
+    private static boolean hasFound(LoggedDecision recorded) {
+        return recorded == null
+                || recorded.decision().repeated()
+                || switch (recorded.decision().reason()) {
+                    case SETTLED, RELEASED, CANCELLED, RENEWED, ALREADY_ENDED, IDEMPOTENCY_MISMATCH -> true;
+                    default -> false;
+                };
+    }
+
+    private static boolean isListed(Optional<UnknownReservations.Possible> possible) {
+        return possible.isPresent() && !possible.get().keys().isEmpty();
+    }
+
+    /** Returns whether more is in use after the end of a reservation, or of what it holds, than before. */
+    private static boolean mayUseMore(Request request, LoggedDecision recorded) {
+        return hasFound(recorded)
+                && (request.kind() == RequestKind.RENEW
+                        || (request.kind() == RequestKind.SETTLE && request.cost() > 0));
     }
 
     /** Finds the policies that were in force. Returns why they are unknown; null if they are known. */

@@ -100,6 +100,11 @@ final class UnknownState {
         return about;
     }
 
+    /** Returns why a count is unknown; null if it is known. */
+    UnverifiedReason unverifiedReason(StateKey key) {
+        return of(key).why;
+    }
+
     private UnknownCount of(StateKey key) {
         UnknownCount doubt = unknownByKey.get(key);
         return doubt != null ? doubt : defaultReason == null ? NONE : new UnknownCount(defaultReason, 0, 0);

@@ -95,7 +95,7 @@ public final class Backtest {
     public DecisionStats run(Requests requests, DecisionJson decisions, ReleaseJson releases) throws IOException {
         HeapStates states = new HeapStates(config.state());
         Run run = new Run(decisions, releases, states);
-        Decider decider = new Decider(states, QuotaSource.local(), run.stats);
+        Decider decider = run.decider;
         try {
             for (Request request = requests.next(); request != null; request = requests.next()) {
                 run.check();
@@ -142,11 +142,13 @@ public final class Backtest {
         private long admitted;
 
         private final HeapStates states;
+        private final Decider decider;
 
         Run(DecisionJson decisions, ReleaseJson releases, HeapStates states) {
             this.decisions = decisions;
             this.releases = releases;
             this.states = states;
+            this.decider = new Decider(states, QuotaSource.local(), stats);
         }
 
         private void check() {
@@ -187,9 +189,21 @@ public final class Backtest {
             for (QueueEffect effect : effects) {
                 if (effect instanceof QueueEffect.Decided decided) {
                     emitDecision(decided.admission().request(), decided.decision());
+                    cancelReservation(decided.admission(), decided.decision());
                 } else if (effect instanceof QueueEffect.Released released) {
                     emitRelease(released.release());
                 }
+            }
+        }
+
+        private void cancelReservation(Admission admission, Decision decision) {
+            if (admission.isReservationEndedBy(decision)) {
+                Request request = admission.request();
+                decider.cancelQueued(
+                        request.client(),
+                        request.requestId(),
+                        admission.identity().reservation(),
+                        policies);
             }
         }
 

@@ -24,7 +24,7 @@ public final class HeapQueues implements Shaper.Tables {
 
     public HeapQueues(WeirConfig.State config) {
         idempotencyCache = IdempotencyCache.inMemory(
-                config.maxIdempotencyKeys(), config.retention().toMillis());
+                config.most().idempotencyKeys(), config.retention().toMillis());
     }
 
     @Override

@@ -1,8 +1,10 @@
 package dev.weir.backtest;
 
 import dev.weir.config.WeirConfig;
+import dev.weir.decision.state.BoundedReservations;
 import dev.weir.decision.state.IdempotencyCache;
 import dev.weir.decision.state.PolicyState;
+import dev.weir.decision.state.ReservationTable;
 import dev.weir.decision.state.RetentionClock;
 import dev.weir.decision.state.WritablePolicyStates;
 import dev.weir.event.IdempotentAnswer;
@@ -21,6 +23,7 @@ public final class HeapStates implements WritablePolicyStates {
 
     private final Map<StateKey, PolicyState> states = new HashMap<>();
     private final IdempotencyCache idempotencyCache;
+    private final BoundedReservations reservations;
     private final long keepMs;
     private final RetentionClock recent = new RetentionClock(EPOCH);
     private int sweepAtSize = FIRST_SWEEP;
@@ -28,7 +31,8 @@ public final class HeapStates implements WritablePolicyStates {
 
     public HeapStates(WeirConfig.State config) {
         keepMs = config.retention().toMillis();
-        idempotencyCache = IdempotencyCache.inMemory(config.maxIdempotencyKeys(), keepMs);
+        idempotencyCache = IdempotencyCache.inMemory(config.most().idempotencyKeys(), keepMs);
+        reservations = BoundedReservations.inMemory(config.most().reservations(), keepMs);
     }
 
     /**
@@ -61,6 +65,11 @@ public final class HeapStates implements WritablePolicyStates {
     @Override
     public void put(StateKey key, PolicyState state) {
         states.put(key, state.isStored() ? state : state.stored(HeapSegments::store));
+    }
+
+    @Override
+    public ReservationTable reservations() {
+        return reservations;
     }
 
     @Override

@@ -207,7 +207,14 @@ public record RecentRequests(long fromMs, long toMs, boolean isComplete, List<Re
 
         /** Returns the approximate heap size of a request. */
         private static long bytes(Request request) {
-            long bytes = REQUEST_BYTES + text(request.requestId()) + text(request.client()) + text(request.tier());
+            long bytes = REQUEST_BYTES
+                    + text(request.requestId())
+                    + text(request.client())
+                    + text(request.tier())
+                    + text(request.queue())
+                    + text(request.policyId())
+                    + text(request.settles())
+                    + (request.reserveMs() == null ? 0 : OBJECT_BYTES);
             for (Map.Entry<String, String> attribute : request.attributes().entrySet()) {
                 bytes += OBJECT_BYTES + text(attribute.getKey()) + text(attribute.getValue());
             }

@@ -124,6 +124,9 @@ public final class Repartition implements AutoCloseable {
                 .toList();
         Optional<IdempotencyMove> answers =
                 move(Stores.IDEMPOTENCY, scan -> new IdempotencyMove(scan, clients, writer));
+        Optional<ReservationMove> reservations =
+                move(Stores.RESERVATIONS, scan -> new ReservationMove(scan, clients, writer));
+        reservations.ifPresent(ReservationMove::copy);
         long copiedStates = states.stream().mapToLong(StateMove::copy).sum();
         long copiedAnswers = answers.map(IdempotencyMove::copy).orElse(0L);
         writer.commit();
@@ -135,6 +138,7 @@ public final class Repartition implements AutoCloseable {
         progress.accept("deleting the state that was copied");
         states.forEach(StateMove::deleteMoved);
         answers.ifPresent(IdempotencyMove::deleteMoved);
+        reservations.ifPresent(ReservationMove::deleteMoved);
         writer.commit();
         if (plan.topics().contains(last)) {
             progress.accept("adding partitions to " + last);

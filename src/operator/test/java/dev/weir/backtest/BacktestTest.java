@@ -295,7 +295,7 @@ class BacktestTest {
                 defaults.cleanupInterval(),
                 defaults.cleanupKeys(),
                 Duration.ofSeconds(1),
-                defaults.maxIdempotencyKeys());
+                defaults.most());
         HeapStates states = new HeapStates(config);
         int most = 0;
         for (int i = 0; i < 1_000_000; i++) { // one per millisecond, so about 2,000 are live at a time

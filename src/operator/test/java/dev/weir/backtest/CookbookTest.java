@@ -37,7 +37,7 @@ class CookbookTest {
     private static final Pattern ROW = Pattern.compile("\\| (\\d[^ ]*) \\| `([^`]*)` \\| `([^`]*)` \\|");
     private static final String DAY = "2026-11-02T";
     private static final Set<String> FIELDS =
-            Set.of("requestId", "client", "tier", "cost", "sizeBytes", "kind", "policyId");
+            Set.of("requestId", "client", "tier", "cost", "sizeBytes", "kind", "policyId", "reserve", "settles");
     private static final ObjectMapper JSON = new ObjectMapper();
 
     /** The expected decision on one request. */

@@ -257,7 +257,7 @@ class WeirClientTest {
                                 .map(tag -> tag.getValue())
                                 .toList(),
                 meter.measure().iterator().next().getValue()));
-        assertThat(reported).hasSize(1 + 13 + 1 + 1 + 2 + 1 + 1 + 1 + 3 + 2 + 3 + 1);
+        assertThat(reported).hasSize(1 + 13 + 1 + 1 + 2 + 1 + 1 + 1 + 3 + 2 + 3 + 1 + 3);
         assertThat(reported)
                 .containsEntry("weir.client.sent[]", 2.0)
                 .containsEntry("weir.client.requests[ANSWERED]", 2.0)
@@ -410,8 +410,8 @@ class WeirClientTest {
                         RequestBuilder.of("a").attribute("b", null),
                 "payload has 65537 bytes; the maximum is 65536",
                         RequestBuilder.of("a").payload(new byte[65_537]),
-                "queue must be the one named in the QUEUED decision, has no value",
-                        RequestBuilder.of("a").kind(RequestKind.CANCEL));
+                "queue must be the one named in the QUEUED decision, or left out to cancel a reservation, is ''",
+                        RequestBuilder.of("a").kind(RequestKind.CANCEL).queue(""));
         try (WeirClient weir = down.client().fallback(Fallback.FAIL_OPEN).start()) {
             bad.forEach((message, request) -> assertThatThrownBy(() -> get(weir.decide(request.build())))
                     .cause()

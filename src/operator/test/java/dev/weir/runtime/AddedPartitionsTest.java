@@ -13,6 +13,7 @@ import dev.weir.config.WeirConfig;
 import dev.weir.definition.PolicyFile;
 import dev.weir.event.Decision;
 import dev.weir.event.Outcome;
+import dev.weir.event.Reason;
 import dev.weir.event.Request;
 import dev.weir.event.StateKey;
 import dev.weir.fault.UnreadableException;
@@ -73,6 +74,9 @@ class AddedPartitionsTest {
               - id: log
                 match: {client: log*}
                 limits: [{algorithm: sliding-window-log, limit: 60, per: 1 day}]
+              - id: slots
+                match: {client: worker*}
+                limits: [{algorithm: concurrency, limit: 3, ttl: 1h}]
               - id: shared
                 layer: shared
                 match: {client: nobody}
@@ -224,6 +228,51 @@ class AddedPartitionsTest {
                             .values())
                     .hasSize(4)
                     .containsOnly(60L);
+        }
+    }
+
+    @Test
+    void a_repartitioning_moves_reservations() throws Exception {
+        int workers = 12;
+        try (Enforcer enforcer = Enforcer.start(config)) {
+            enforcer.awaitRunning(PATIENCE);
+            sendToWorkers(workers, 2, "\"kind\":\"CONSUME\"");
+            awaitDecisions();
+        }
+        grow(5);
+        repartition(line -> {});
+        try (Enforcer enforcer = Enforcer.start(config)) {
+            enforcer.awaitRunning(PATIENCE);
+            sent = 0;
+            sendToWorkers(workers, 1, "\"kind\":\"SETTLE\",\"cost\":1,\"settles\":\"r%d\"");
+            sent = 3 * workers;
+            sendToWorkers(workers, 3, "\"kind\":\"CONSUME\"");
+            List<Decision> decisions = awaitDecisions();
+            assertThat(decisions.stream().filter(decision -> decision.reason() == Reason.SETTLED))
+                    .as("each finds its reservation")
+                    .hasSize(workers);
+            assertThat(decisions.stream()
+                            .filter(decision -> decision.outcome() == Outcome.DENIED)
+                            .collect(Collectors.groupingBy(Decision::client, Collectors.counting()))
+                            .values())
+                    .as("two slots of three are free")
+                    .hasSize(workers)
+                    .containsOnly(1L);
+        }
+    }
+
+    /** Sends requests. In {@code fields}, the number of the request stands for %d. */
+    private void sendToWorkers(int workers, int each, String fields) throws UnreadableException {
+        try (RequestSender sender = new RequestSender(config)) {
+            for (int i = 0; i < workers * each; i++) {
+                String id = (fields.contains("settles") ? "s" : "r") + sent;
+                sender.send(RequestJson.read(
+                        "{\"requestId\":\"%s\",\"client\":\"worker%d\",%s}"
+                                .formatted(id, i % workers, fields.formatted(sent++)),
+                        System.currentTimeMillis(),
+                        Request.Source.NONE));
+            }
+            sender.flush();
         }
     }
 

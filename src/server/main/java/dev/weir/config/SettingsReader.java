@@ -1,6 +1,7 @@
 package dev.weir.config;
 
 import dev.weir.config.WeirConfig.Leases;
+import dev.weir.config.WeirConfig.PartitionBounds;
 import dev.weir.config.WeirConfig.Requests;
 import dev.weir.config.WeirConfig.Service;
 import dev.weir.config.WeirConfig.Service.Tls;
@@ -36,7 +37,12 @@ final class SettingsReader {
                 section.read(State.CLEANUP_INTERVAL, defaults.cleanupInterval()),
                 section.read(State.CLEANUP_KEYS, defaults.cleanupKeys()),
                 section.read(State.RETENTION, defaults.retention()),
-                section.read(State.IDEMPOTENCY_KEYS, defaults.maxIdempotencyKeys()));
+                new PartitionBounds(
+                        section.read(
+                                PartitionBounds.IDEMPOTENCY_KEYS,
+                                defaults.most().idempotencyKeys()),
+                        section.read(
+                                PartitionBounds.RESERVATIONS, defaults.most().reservations())));
     }
 
     static Requests requests(ConfigSection section, Requests defaults) {

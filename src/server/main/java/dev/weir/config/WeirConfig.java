@@ -193,8 +193,7 @@ public record WeirConfig(
      * @param cleanupInterval the interval of scans for expired states, 10 ms to 1 day
      * @param cleanupKeys the number of states per scan, 1 to {@value #MAX_CLEANUP_KEYS}
      * @param retention how long expired states are kept, 1 ms to 3650 days
-     * @param maxIdempotencyKeys the maximum number of idempotency keys per partition, 1 to
-     *     {@value #MAX_IDEMPOTENCY_KEYS}
+     * @param most the bounds of each partition
      */
     public record State(
             Path directory,
@@ -203,10 +202,9 @@ public record WeirConfig(
             Duration cleanupInterval,
             int cleanupKeys,
             Duration retention,
-            int maxIdempotencyKeys) {
+            PartitionBounds most) {
 
         public static final int MAX_CLEANUP_KEYS = 10_000_000;
-        public static final int MAX_IDEMPOTENCY_KEYS = 100_000_000;
 
         static final Setting<Path> DIRECTORY = Setting.path("state.directory", "a directory");
         static final Setting<Long> MEMORY = Setting.bytes("state.memory", 1L << 20, 1L << 40);
@@ -217,9 +215,6 @@ public record WeirConfig(
         static final Setting<Integer> CLEANUP_KEYS = Setting.count("state.cleanup-keys", 1, MAX_CLEANUP_KEYS);
         static final Setting<Duration> RETENTION =
                 Setting.duration("state.retention", Duration.ofMillis(1), Duration.ofDays(3650));
-        static final Setting<Integer> IDEMPOTENCY_KEYS =
-                Setting.count("state.max-idempotency-keys", 1, MAX_IDEMPOTENCY_KEYS);
-
         static final State DEFAULTS = new State(
                 Path.of(System.getProperty("java.io.tmpdir"), "weir"),
                 256L << 20,
@@ -227,7 +222,7 @@ public record WeirConfig(
                 Duration.ofSeconds(1),
                 10_000,
                 Duration.ofHours(1),
-                1_000_000);
+                new PartitionBounds(1_000_000, 1_000_000));
 
         public State {
             MEMORY.require(memoryBytes);
@@ -235,13 +230,11 @@ public record WeirConfig(
             CLEANUP_INTERVAL.require(cleanupInterval);
             CLEANUP_KEYS.require(cleanupKeys);
             RETENTION.require(retention);
-            IDEMPOTENCY_KEYS.require(maxIdempotencyKeys);
         }
 
         /** Returns a copy with another directory. */
         State withDirectory(Path other) {
-            return new State(
-                    other, memoryBytes, hotMemoryBytes, cleanupInterval, cleanupKeys, retention, maxIdempotencyKeys);
+            return new State(other, memoryBytes, hotMemoryBytes, cleanupInterval, cleanupKeys, retention, most);
         }
 
         private static long hotMemory(String text) {
@@ -250,6 +243,27 @@ public record WeirConfig(
                 case "0" -> 0;
                 default -> DurationsAndSizes.sizeBytes(text);
             };
+        }
+    }
+
+    /**
+     * How much state each partition has at most.
+     *
+     * @param idempotencyKeys the maximum number of idempotency keys, 1 to {@value #MAX_IDEMPOTENCY_KEYS}
+     * @param reservations the maximum number of reservations, 1 to {@value #MAX_RESERVATIONS}
+     */
+    public record PartitionBounds(int idempotencyKeys, int reservations) {
+
+        public static final int MAX_IDEMPOTENCY_KEYS = 100_000_000;
+        public static final int MAX_RESERVATIONS = 100_000_000;
+
+        static final Setting<Integer> IDEMPOTENCY_KEYS =
+                Setting.count("state.max-idempotency-keys", 1, MAX_IDEMPOTENCY_KEYS);
+        static final Setting<Integer> RESERVATIONS = Setting.count("state.max-reservations", 1, MAX_RESERVATIONS);
+
+        public PartitionBounds {
+            IDEMPOTENCY_KEYS.require(idempotencyKeys);
+            RESERVATIONS.require(reservations);
         }
     }
 
@@ -524,9 +538,11 @@ public record WeirConfig(
                 case "none" -> XRateLimitFields.NONE;
                 case "delta-seconds" -> XRateLimitFields.DELTA_SECONDS;
                 case "epoch-seconds" -> XRateLimitFields.EPOCH_SECONDS;
+                case "openai" -> XRateLimitFields.OPENAI;
                 default ->
                     throw new IllegalArgumentException(
-                            "service.x-rate-limit must be none, delta-seconds or epoch-seconds, is '" + text + "'");
+                            "service.x-rate-limit must be none, delta-seconds, epoch-seconds or openai, is '" + text
+                                    + "'");
             };
         }
 

@@ -5,6 +5,7 @@ import static org.assertj.core.api.Assertions.assertThatThrownBy;
 
 import dev.weir.client.XRateLimitFields;
 import dev.weir.config.WeirConfig.MisplacedAction;
+import dev.weir.config.WeirConfig.PartitionBounds;
 import dev.weir.config.WeirConfig.Requests;
 import dev.weir.config.WeirConfig.Service;
 import dev.weir.config.WeirConfig.Shaping;
@@ -43,7 +44,7 @@ class ConfigFileTest {
             application-id: weir                # consumer group, state directory and transactional ids
             threads: 1                          # stream threads
             topics: {prefix: weir., partitions: 4, replication-factor: default}
-            state: {memory: 256MiB, hot-memory: default, cleanup-interval: 1s, cleanup-keys: 10000, retention: 1h, max-idempotency-keys: 1000000}
+            state: {memory: 256MiB, hot-memory: default, cleanup-interval: 1s, cleanup-keys: 10000, retention: 1h, max-idempotency-keys: 1000000, max-reservations: 1000000}
             requests: {max-payload: 64KiB, max-attributes: 64, max-attribute-length: 1024, max-cost: 1000000000000, misplaced: route, max-ahead: 1h}
             shaping: {threads: 1, commit-interval: 20ms, hot-keys: 50000}
             leases: {term: 5s, lead: 300ms}
@@ -67,6 +68,7 @@ class ConfigFileTest {
               cleanup-keys: 50_000
               retention: 2d
               max-idempotency-keys: 1
+              max-reservations: 100_000_000
             requests:
               max-payload: 1500
               max-attributes: 0
@@ -154,7 +156,7 @@ class ConfigFileTest {
                                 Duration.ofSeconds(1),
                                 10_000,
                                 Duration.ofHours(1),
-                                1_000_000))
+                                new PartitionBounds(1_000_000, 1_000_000)))
                         .requests(new Requests(65_536, 64, 1024, 1_000_000_000_000L, MisplacedAction.ROUTE, HOUR))
                         .shaping(new Shaping(1, Duration.ofMillis(20), 50_000))
                         .service(new Service(
@@ -191,7 +193,7 @@ class ConfigFileTest {
                                 Duration.ofMillis(100),
                                 50_000,
                                 Duration.ofDays(2),
-                                1))
+                                new PartitionBounds(1, 100_000_000)))
                         .requests(
                                 new Requests(1500, 0, 1, 1L << 61, MisplacedAction.DEAD_LETTER, Duration.ofDays(3650)))
                         .shaping(new Shaping(64, Duration.ofSeconds(10), 1_000))
@@ -265,6 +267,14 @@ class ConfigFileTest {
                 .containsExactly(Map.entry("client.id", "a" + variable.getValue() + "b"));
     }
 
+    @Test
+    void the_fields_x_rate_limit_have_a_format() throws FaultsException {
+        assertThat(ConfigFile.read("weir.yaml", "service: {x-rate-limit: openai}")
+                        .service()
+                        .xRateLimit())
+                .isEqualTo(XRateLimitFields.OPENAI);
+    }
+
     /** One file is then enough for all pods of a StatefulSet. */
     @Test
     void the_advertised_address_can_contain_environment_variables() throws FaultsException {
@@ -297,6 +307,9 @@ class ConfigFileTest {
                 Arguments.of(
                         "application-id: ..", "application-id: must be 1 to 100 letters, digits or . _ -, is '..'"),
                 Arguments.of("application-id: [a]", "application-id: must be a single value, is a list"),
+                Arguments.of(
+                        "service: {x-rate-limit: seconds}",
+                        "service.x-rate-limit: must be none, delta-seconds, epoch-seconds or openai, is 'seconds'"),
                 Arguments.of("threads: 0", "threads: must be a whole number from 1 to 64, is '0'"),
                 Arguments.of("threads: 65", "threads: must be a whole number from 1 to 64, is '65'"),
                 Arguments.of("threads:", "threads: must be a whole number from 1 to 64, is empty"),
@@ -509,16 +522,18 @@ class ConfigFileTest {
                 () -> new Topics("", 1, 1, Optional.of(32_768), OutputFormat.AVRO));
         assertRefused(
                 "state.cleanup-keys must be 1 to 10000000, is 0",
-                () -> new State(state.directory(), 1L << 30, 0, state.cleanupInterval(), 0, state.retention(), 1));
+                () -> new State(
+                        state.directory(), 1L << 30, 0, state.cleanupInterval(), 0, state.retention(), state.most()));
         assertRefused(
                 "state.hot-memory must be 0 to 1099511627776 bytes, is -1",
-                () -> new State(state.directory(), 1L << 30, -1, state.cleanupInterval(), 1, state.retention(), 1));
+                () -> new State(
+                        state.directory(), 1L << 30, -1, state.cleanupInterval(), 1, state.retention(), state.most()));
         assertRefused(
                 "state.retention must be 1ms to 3650d, is 0s",
-                () -> new State(state.directory(), 1L << 30, 0, state.cleanupInterval(), 1, Duration.ZERO, 1));
-        assertRefused(
-                "state.max-idempotency-keys must be 1 to 100000000, is 0",
-                () -> new State(state.directory(), 1L << 30, 0, state.cleanupInterval(), 1, state.retention(), 0));
+                () -> new State(
+                        state.directory(), 1L << 30, 0, state.cleanupInterval(), 1, Duration.ZERO, state.most()));
+        assertRefused("state.max-idempotency-keys must be 1 to 100000000, is 0", () -> new PartitionBounds(0, 1));
+        assertRefused("state.max-reservations must be 1 to 100000000, is 0", () -> new PartitionBounds(1, 0));
         assertRefused(
                 "requests.max-attributes must be 0 to 10000, is -1",
                 () -> new Requests(1, -1, 1, 1, MisplacedAction.ROUTE, HOUR));

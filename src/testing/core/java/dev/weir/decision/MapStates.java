@@ -33,7 +33,7 @@ public final class MapStates implements WritablePolicyStates {
         this(idempotencyCache, BoundedReservations.inMemory(1_000_000, 3_600_000));
     }
 
-    MapStates(IdempotencyCache idempotencyCache, BoundedReservations reservations) {
+    public MapStates(IdempotencyCache idempotencyCache, BoundedReservations reservations) {
         this.idempotencyCache = idempotencyCache;
         this.reservations = reservations;
     }

@@ -164,12 +164,12 @@ public final class QueueAudit {
         return faults;
     }
 
-    /** Checks that as many requests were cancelled as CANCEL requests succeeded. */
+    /** Checks that queues cancelled as many requests as CANCEL requests succeeded. */
     public List<String> withdrawals() {
         Map<Id, Integer> balance = new LinkedHashMap<>();
         for (List<Decision> answers : decisions.values()) {
             for (Decision decision : answers) {
-                if (decision.reason() == Reason.CANCELLED) {
+                if (decision.reason() == Reason.CANCELLED && decision.queueing() != null) {
                     Id id = new Id(decision.client(), decision.requestId());
                     balance.merge(id, decision.outcome() == Outcome.ALLOWED ? 1 : -1, Integer::sum);
                 }

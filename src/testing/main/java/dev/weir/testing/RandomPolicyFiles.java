@@ -157,6 +157,10 @@ public final class RandomPolicyFiles {
         for (int i = 1 + random.nextInt(3); i > 0; i--) {
             limit(limits.addObject());
         }
+        String onExceed = policy.path("on-exceed").asText();
+        if (!onExceed.equals("shape") && !onExceed.equals("throttle") && random.nextBoolean()) {
+            limits.addObject().put("algorithm", "concurrency").put("limit", 5).put("ttl", duration());
+        }
     }
 
     private void limit(ObjectNode limit) {

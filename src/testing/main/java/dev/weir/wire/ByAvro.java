@@ -55,6 +55,8 @@ public final class ByAvro {
                 .setQueue(request.queue())
                 .setLimitOverride(override(request.limitOverride()))
                 .setPolicyId(request.policyId())
+                .setReserveMs(request.reserveMs())
+                .setSettles(request.settles())
                 .build());
     }
 
@@ -161,6 +163,7 @@ public final class ByAvro {
                         .toList())
                 .setOrder(order(admission.context()))
                 .setPoliciesChecksum(admission.context().policiesChecksum())
+                .setReservation(admission.identity().reservation())
                 .build());
     }
 

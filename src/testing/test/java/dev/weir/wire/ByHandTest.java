@@ -101,8 +101,7 @@ class ByHandTest {
                     new IdempotentAnswer.SentToQueue(
                             text(), orNull(this::policy), orNull(() -> LimitStatus.of(text(), orNull(this::number)))),
                     attributes(),
-                    random.nextBoolean(),
-                    number(),
+                    new Admission.Identity(random.nextBoolean(), number(), number()),
                     headers,
                     context());
             assertThat(admissions.encode(admission)).isEqualTo(ByAvro.encode(admission));
@@ -242,6 +241,8 @@ class ByHandTest {
                 .queue(orNull(this::text))
                 .limitOverride(orNull(() -> new LimitOverride(number(), number())))
                 .policyId(orNull(this::text))
+                .reserveMs(orNull(this::number))
+                .settles(orNull(this::text))
                 .timestampMs(number())
                 .source(random.nextInt(), number())
                 .build();

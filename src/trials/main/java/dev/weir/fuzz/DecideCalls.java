@@ -36,6 +36,12 @@ final class DecideCalls {
             "{\"client\":\"bob\",\"kind\":\"SETTLE\",\"cost\":-2,\"attributes\":{}}",
             "{\"client\":\"bob\",\"requestId\":\"r7\",\"kind\":\"CANCEL\",\"queue\":\"q1\"}",
             "{\"client\":\"bob\",\"limitOverride\":{\"limit\":9,\"windowMs\":60000},\"cost\":3}",
+            "{\"client\":\"bob\",\"requestId\":\"r8\",\"reserve\":\"60s\",\"cost\":3}",
+            "{\"client\":\"bob\",\"requestId\":\"r9\",\"reserve\":1}",
+            "{\"client\":\"bob\",\"kind\":\"SETTLE\",\"settles\":\"r8\",\"cost\":2}",
+            "{\"client\":\"bob\",\"requestId\":\"r8\",\"kind\":\"RENEW\"}",
+            "{\"client\":\"bob\",\"requestId\":\"r8\",\"kind\":\"RELEASE\"}",
+            "{\"client\":\"bob\",\"requestId\":\"r8\",\"kind\":\"CANCEL\"}",
             "{\"client\":\"carol\",\"deadline\":2000,\"attributes\":{\"endpoint\":\"/a\"}}");
 
     private static final RequestRules RULES = WeirConfig.DEFAULTS.requests().rules();

@@ -28,7 +28,8 @@ final class DocumentSeeds {
               {"algorithm": "token-bucket", "limit": 7, "per": "11s", "burst": 20, "refill": "interval"},
               {"algorithm": "leaky-bucket", "limit": 1000000, "per": "1s"},
               {"algorithm": "gcra", "limit": 9007199254740991, "per": "1d", "burst": 1},
-              {"unlimited": true}, {"algorithm": "gcra", "limit": 0}]}],
+              {"unlimited": true}, {"algorithm": "gcra", "limit": 0}]},
+              {"id": "slots", "limits": [{"algorithm": "concurrency", "limit": 10, "ttl": "60s"}]}],
              "queues": [{"id": "q", "limit": 10, "per": "1s", "burst": 3, "capacity": 5, "max-wait": "30s", "look-ahead": "0s",
               "fair-by": "tenant",
               "tiers": {"gold": {"priority": 1, "weight": 4}, "free": {"weight": 1000}}}]}

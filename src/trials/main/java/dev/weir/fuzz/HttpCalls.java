@@ -83,6 +83,7 @@ final class HttpCalls {
 
     private static final List<String> POLICIES = List.of(
             "{\"limits\":[{\"algorithm\":\"gcra\",\"limit\":5,\"per\":\"1m\"}]}",
+            "{\"limits\":[{\"algorithm\":\"concurrency\",\"limit\":5,\"ttl\":\"1m\"}]}",
             "{\"id\":\"p1\",\"match\":{\"tier\":\"free\",\"endpoint\":[\"/a/**\",\"?\"]},\"limits\":[{\"unlimited\":true}]}",
             "match: {client: ali*}\nlimits:\n- {algorithm: sliding-window-log, limit: 2, per: 11s, count-denied: true}\n",
             "{\"on-exceed\":\"throttle\",\"max-delay\":\"2s\",\"idempotency\":\"10m\",\"effective-from\":"
@@ -132,7 +133,8 @@ final class HttpCalls {
             case 13 -> call("GET", place + "/" + id).withHeader("If-None-Match", any(VALUES, random));
             case 14 -> call("GET", place + "/" + id + "/history");
             case 15, 16 -> call("GET", place + "?after=" + id + "&limit=" + (1 + random.nextInt(3)));
-            case 17, 18, 19 -> call("GET", "/v1/usage/alice?tier=free&attribute.endpoint=/a/" + id);
+            case 17 -> call("GET", "/v1/reservations/bob?limit=" + random.nextInt(-1, 1_002) + "&after=r" + id);
+            case 18, 19 -> call("GET", "/v1/usage/alice?tier=free&attribute.endpoint=/a/" + id);
             case 20, 21 -> decide(DecideCalls.JSON, DecideCalls.single(random), random);
             case 22, 23 -> decide(DecideCalls.JSON, DecideCalls.array(random), random);
             case 24, 25 -> decide(DecideCalls.NDJSON, DecideCalls.lines(random), random);

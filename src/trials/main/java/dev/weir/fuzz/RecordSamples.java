@@ -79,8 +79,7 @@ final class RecordSamples {
                             new IdempotentAnswer.SentToQueue(
                                     "sms", new PolicyVersion("p", 2), LimitStatus.of("gcra 5/1s", 5L)),
                             Map.of(),
-                            repeated,
-                            random.nextInt(3) * 1_000L,
+                            new Admission.Identity(repeated, random.nextInt(3) * 1_000L, random.nextInt(3)),
                             random.nextBoolean() ? List.of() : headers,
                             DecisionContext.UNKNOWN)));
         }
@@ -126,6 +125,10 @@ final class RecordSamples {
                         + "\"sizeBytes\":9,\"attributes\":{\"endpoint\":\"/a\",\"ż\":\"\\ud83d\\ude00\"},\"deadline\":2000,"
                         + "\"payload\":\"AQID\",\"partition\":3,\"offset\":14}",
                 "{\"requestId\":\"r1\",\"client\":\"c1\",\"kind\":\"CANCEL\",\"queue\":\"sms\",\"tier\":null,\"payload\":null}",
+                "{\"requestId\":\"r1\",\"client\":\"c1\",\"kind\":\"CANCEL\"}",
+                "{\"requestId\":\"r1\",\"client\":\"c1\",\"reserve\":\"60s\"}",
+                "{\"requestId\":\"r2\",\"client\":\"c1\",\"kind\":\"SETTLE\",\"settles\":\"r1\",\"cost\":0,\"reserve\":null}",
+                "{\"requestId\":\"r1\",\"client\":\"c1\",\"kind\":\"RENEW\"}",
                 "{\"requestId\":\"r1\",\"client\":\"c1\",\"limitOverride\":{\"limit\":9,\"windowMs\":60000}}",
                 "{\"requestId\":\"r1\",\"client\":\"c1\"}");
     }

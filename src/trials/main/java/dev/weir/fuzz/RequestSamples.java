@@ -18,8 +18,8 @@ final class RequestSamples {
     private static final long[] COSTS = {0, 1, 1, 1, 2, 5, 1_000, MAX_COST};
     private static final long[] TIMES = {0, 1, 1_000, 60_000, 1_795_219_200_000L, RequestRules.MAX_TIMESTAMP_MS};
     private static final Long[] DEADLINES = {null, null, 0L, -1L, 2_000L, Long.MAX_VALUE, Long.MIN_VALUE};
-    private static final List<RequestKind> KINDS =
-            List.of(RequestKind.CONSUME, RequestKind.PEEK, RequestKind.SETTLE, RequestKind.CANCEL, RequestKind.RESET);
+    private static final List<RequestKind> KINDS = List.of(RequestKind.values());
+    private static final Long[] RESERVE_TIMES = {null, null, null, 1L, 60_000L, Request.MAX_RESERVE_MS};
     private static final Long[] SIZES = {null, 0L, 1_000L, Long.MAX_VALUE};
 
     private RequestSamples() {}
@@ -50,18 +50,22 @@ final class RequestSamples {
     static Request of(String client, String tier, Map<String, String> attributes, SplittableRandom random) {
         RequestKind kind = random.nextInt(4) > 0 ? RequestKind.CONSUME : KINDS.get(random.nextInt(KINDS.size()));
         long cost = COSTS[random.nextInt(COSTS.length)];
+        String settles = kind == RequestKind.SETTLE && random.nextBoolean() ? "r" + random.nextInt(50) : null;
+        boolean mayReserve = kind == RequestKind.CONSUME || kind == RequestKind.PEEK;
         return Request.builder("r" + random.nextInt(50), client)
                 .kind(kind)
                 .tier(tier)
-                .cost(kind == RequestKind.SETTLE && random.nextBoolean() ? -cost : cost)
+                .cost(kind == RequestKind.SETTLE && settles == null && random.nextBoolean() ? -cost : cost)
                 .sizeBytes(SIZES[random.nextInt(SIZES.length)])
                 .attributes(attributes)
                 .deadlineMs(DEADLINES[random.nextInt(DEADLINES.length)])
                 .payload(random.nextInt(4) == 0 ? new byte[] {1, 2, 3} : null)
-                .queue(kind == RequestKind.CANCEL ? "sms" : null)
+                .queue(kind == RequestKind.CANCEL && random.nextBoolean() ? "sms" : null)
                 .limitOverride(
                         random.nextInt(4) > 0 ? null : new LimitOverride(Math.abs(cost), 1 + random.nextLong(100_000)))
                 .policyId(kind == RequestKind.RESET && random.nextBoolean() ? "p" + random.nextInt(3) : null)
+                .reserveMs(mayReserve ? RESERVE_TIMES[random.nextInt(RESERVE_TIMES.length)] : null)
+                .settles(settles)
                 .timestampMs(TIMES[random.nextInt(TIMES.length)])
                 .source(0, 7)
                 .build();

@@ -39,6 +39,7 @@ final class TopologyFuzz implements FuzzRunner.Case {
     private static final String RULES = """
             policies:
               - {id: free, match: {tier: free}, limits: [{algorithm: gcra, limit: 5, per: 1s}], idempotency: 10s}
+              - {id: slots, layer: s, match: {endpoint: "/a*"}, limits: [{algorithm: concurrency, limit: 3, ttl: 10s}]}
               - {id: log, layer: l, limits: [{algorithm: sliding-window-log, limit: 100, per: 1m, count-denied: true}]}
               - {id: slow, layer: q, priority: 1, match: {client: alice}, on-exceed: throttle, max-delay: 1d,
                  limits: [{algorithm: token-bucket, limit: 7, per: 11s}]}

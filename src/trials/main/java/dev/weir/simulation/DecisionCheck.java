@@ -6,6 +6,7 @@ import static dev.weir.simulation.Violation.Promise.DECIDED_ALIKE;
 import dev.weir.config.WeirConfig;
 import dev.weir.decision.Decider;
 import dev.weir.decision.MapStates;
+import dev.weir.decision.state.BoundedReservations;
 import dev.weir.decision.state.IdempotencyCache;
 import dev.weir.event.Admission;
 import dev.weir.event.Decision;
@@ -17,6 +18,7 @@ import dev.weir.event.RequestKind;
 import dev.weir.fault.UnreadableException;
 import dev.weir.policy.PolicyTable;
 import dev.weir.requests.RecordOrigin;
+import dev.weir.requests.ReservationCancellation;
 import dev.weir.simulation.SimulatedPartition.Entry;
 import dev.weir.topology.Stores;
 import dev.weir.wire.AdmissionAvro;
@@ -52,6 +54,7 @@ final class DecisionCheck {
     private final SchedulePlan plan;
     private final SchedulePolicies schedulePolicies;
     private final LimitCheck limits;
+    private final ReservationCheck reservations;
     private final LeaseCheck leases;
     private final InjectedFlaw flaw;
     private final Map<Integer, MapStates> states = new HashMap<>();
@@ -75,6 +78,7 @@ final class DecisionCheck {
         this.plan = plan;
         this.schedulePolicies = schedulePolicies;
         this.limits = limits;
+        this.reservations = new ReservationCheck(schedulePolicies);
         this.leases = leases;
         this.flaw = flaw;
     }
@@ -169,6 +173,9 @@ final class DecisionCheck {
 
     /** Handles a routed record. The misplaced request must be decided when the offset of this record is committed. */
     private void routed(Entry entry) {
+        if (ReservationCancellation.isMarked(entry.headers())) {
+            return; // the message of a queue is no request
+        }
         Request.Source source = RecordOrigin.read(entry.headers()).orElseThrow().source();
         Object requested = underWay.remove(source);
         Violation.unless(requested != null, ANSWERED_ONCE, source + " is routed, but not committed, or routed before");
@@ -235,8 +242,10 @@ final class DecisionCheck {
 
     private MapStates neverExpiring() {
         WeirConfig.State config = plan.config().state();
-        return new MapStates(IdempotencyCache.inMemory(
-                config.maxIdempotencyKeys(), config.retention().toMillis()));
+        long retentionMs = config.retention().toMillis();
+        return new MapStates(
+                IdempotencyCache.inMemory(config.most().idempotencyKeys(), retentionMs),
+                BoundedReservations.inMemory(config.most().reservations(), retentionMs));
     }
 
     private static List<Admission.Header> headers(Headers headers) {
@@ -267,7 +276,9 @@ final class DecisionCheck {
                     decision,
                     requested instanceof Requested of ? decide(of, decision, used) : requested);
             decisions.add(decision);
-            limits.decided(decision, schedulePolicies.isShared(((Requested) requested).request));
+            Request request = ((Requested) requested).request;
+            limits.decided(decision, schedulePolicies.isShared(request));
+            reservations.decided(request, decision);
         } else if (topic.equals(SimulatedTaskSlot.TOPICS.admissions())) {
             Admission admission = read(() -> ADMISSION.decode(entry.value()));
             Object requested = take(admission.request().source());

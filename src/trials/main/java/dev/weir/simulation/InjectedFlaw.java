@@ -71,6 +71,8 @@ enum InjectedFlaw {
     WAITING_FORGOTTEN(Promise.ANSWERED_ONCE),
     /** The position of a task's last decision is only stored the first time. */
     ORDER_FORGOTTEN(Promise.DECIDED_ALIKE),
+    /** The ends of reservations are not stored. */
+    RESERVATIONS_OPEN_AGAIN(Promise.DECIDED_ALIKE),
     /** Settlements beyond the leases are not reported to the ledger. */
     SETTLES_LOST(Promise.ACCOUNTED_FOR);
 
@@ -91,6 +93,7 @@ enum InjectedFlaw {
             case STORE_LOSES_STATES -> store.equals(Stores.POLICY_STATES) && n % 7 == 6;
             case PACE_FORGOTTEN -> store.equals(Stores.QUEUE_STATES) && isChange;
             case RELEASES_FORGOTTEN -> store.equals(Stores.QUEUE_STATES) && n % 5 == 4;
+            case RESERVATIONS_OPEN_AGAIN -> store.equals(Stores.RESERVATIONS) && isChange;
             case ORDER_FORGOTTEN -> store.equals(Stores.DECISION_ORDER) && n > 0;
             default -> false;
         };

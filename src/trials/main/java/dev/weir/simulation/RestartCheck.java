@@ -4,6 +4,7 @@ import static dev.weir.simulation.Violation.Promise.BOUNDED;
 import static dev.weir.simulation.Violation.Promise.RESTORED_AS_IT_WAS;
 
 import dev.weir.config.WeirConfig;
+import dev.weir.event.StateKey;
 import dev.weir.metrics.EnforcerMetrics;
 import dev.weir.processor.QueueRegistry;
 import dev.weir.processor.Shape;
@@ -49,7 +50,13 @@ final class RestartCheck {
             case DECIDE -> {
                 checkAnswers(task, Stores.IDEMPOTENCY);
                 checkWaiting(task, instance);
-                checkStores(task, List.of(Stores.LEASE_BOOKS, Stores.WAITING_REQUESTS, Stores.DECISION_ORDER));
+                checkStores(
+                        task,
+                        List.of(
+                                Stores.RESERVATIONS,
+                                Stores.LEASE_BOOKS,
+                                Stores.WAITING_REQUESTS,
+                                Stores.DECISION_ORDER));
             }
             case LEND -> checkStores(task, List.of(Stores.LEDGERS));
             case SHAPE -> {
@@ -67,7 +74,7 @@ final class RestartCheck {
                 .filter(key -> Bytes.wrap(KeyCodec.encodeNumber(Long.MAX_VALUE)).compareTo(key) >= 0)
                 .count();
         Violation.unless(
-                notes <= config.state().maxIdempotencyKeys() && kept <= 2 * notes,
+                notes <= config.state().most().idempotencyKeys() && kept <= 2 * notes,
                 BOUNDED,
                 task + " stores " + kept + " answers");
     }
@@ -84,11 +91,13 @@ final class RestartCheck {
         Map<Bytes, byte[]> waiting = task.state().store(Stores.WAITING_REQUESTS);
         Map<Bytes, Long> since = waitingSince.computeIfAbsent(task, one -> new HashMap<>());
         since.keySet().retainAll(waiting.keySet());
+        Map<StateKey, Long> latestUntilMs = new HashMap<>(); // of the requests for a key so far, in order of arrival
         waiting.forEach((key, bytes) -> {
             Waiter waiter = WAITER.decode(bytes);
             long sinceMs = Math.max(task.openedMs(), since.computeIfAbsent(key, one -> instance.nowMs()));
+            long untilMs = latestUntilMs.merge(waiter.key(), sinceMs + waiter.maxWaitMs(), Math::max);
             Violation.unless(
-                    task.wokenMs() <= sinceMs + waiter.maxWaitMs() + SchedulePolicies.MOST_WAIT_MS + TICK_MS,
+                    task.wokenMs() <= untilMs + SchedulePolicies.MOST_WAIT_MS + TICK_MS,
                     BOUNDED,
                     task + ", woken at " + task.wokenMs() + ", lets one wait since " + sinceMs + ": " + waiter);
         });

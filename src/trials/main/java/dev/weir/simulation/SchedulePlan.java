@@ -88,6 +88,7 @@ record SchedulePlan(
     private static final int MAX_RETENTION_MS = 3_600_000;
     private static final int[] HOT_MEMORY = {0, 1_500, 1 << 20};
     private static final int[] REMEMBERED = {3, 20, 1_000_000};
+    private static final int[] RESERVED = {2, 100_000};
     private static final int[] RETENTION_MS = {500, 2_000, MAX_RETENTION_MS};
 
     static SchedulePlan draw(Random random, InjectedFlaw flaw) {
@@ -124,7 +125,9 @@ record SchedulePlan(
                         Duration.ofMillis(10 + random.nextInt(200)),
                         1 + random.nextInt(10),
                         Duration.ofMillis(misplaces ? MAX_RETENTION_MS : retentionMs),
-                        REMEMBERED[random.nextInt(REMEMBERED.length)]))
+                        new WeirConfig.PartitionBounds(
+                                REMEMBERED[random.nextInt(REMEMBERED.length)],
+                                RESERVED[random.nextInt(RESERVED.length)])))
                 .leases(new WeirConfig.Leases(
                         Duration.ofMillis(200 + random.nextInt(MOST_TERM_MS - 200)),
                         Duration.ofMillis(random.nextInt(100))))

@@ -14,6 +14,7 @@ import java.util.List;
 import java.util.Map;
 import java.util.Random;
 import java.util.TreeMap;
+import java.util.TreeSet;
 
 /** The policies and queues of a schedule, and their changes. The policy of a tier has the name of the tier. */
 final class SchedulePolicies {
@@ -21,15 +22,22 @@ final class SchedulePolicies {
     static final String HOUR = "hour";
     static final String LANE = "lane";
 
+    /** The tier whose requests are reservations. */
+    static final String SLOTS = "slots";
+
+    static final long SLOTS_TTL_MS = 2_000;
+    static final long SLOTS_WINDOW_MS = 1_500;
+    static final long SLOTS_A_WINDOW = 9;
+
     static final List<String> TIERS =
-            List.of("log", "fixed", "bucket", "gcra", "counter", "interval", "queue", "burst");
+            List.of("log", "fixed", "bucket", "gcra", "counter", "interval", "queue", "burst", SLOTS, SLOTS);
 
     /**
      * The tiers of a schedule with shared limits. Those apply to pool, lane and hour, and by the policy
      * "spots" to pool, both and gcra.
      */
     static final List<String> TIERS_THAT_SHARE =
-            List.of("gcra", "interval", "queue", "log", "pool", "pool", "both", "both", LANE, HOUR);
+            List.of("gcra", "interval", "queue", "log", "pool", "pool", "both", "both", LANE, HOUR, SLOTS);
 
     static final int MOST_LOOK_AHEAD_MS = 100;
 
@@ -70,7 +78,7 @@ final class SchedulePolicies {
 
     SchedulePolicies(Random random, SchedulePlan plan) {
         this.random = random;
-        ids = new ArrayList<>(TIERS);
+        ids = new ArrayList<>(new TreeSet<>(TIERS));
         if (plan.shares()) {
             ids.addAll(SHARED);
         }
@@ -242,6 +250,10 @@ final class SchedulePolicies {
             case "burst" ->
                 match(id) + limits("gcra", limit(id, 2, 4), "1s", ",\"burst\":2")
                         + ",\"on-exceed\":\"shape\",\"queue\":\"" + (random.nextBoolean() ? "drip" : "gush") + "\"";
+            case SLOTS ->
+                match(id) + ",\"limits\":[{\"algorithm\":\"concurrency\",\"limit\":" + limit(id, 2, 4)
+                        + ",\"ttl\":\"" + SLOTS_TTL_MS + "ms\"},{\"algorithm\":\"sliding-window-log\",\"limit\":"
+                        + SLOTS_A_WINDOW + ",\"per\":\"" + SLOTS_WINDOW_MS + "ms\"}]";
             case "both" -> match(id) + limits("sliding-window-log", limit(id, 1, 4), "500ms", "");
             case "pool" -> match(id) + ",\"key\":[]" + shared(id, limit(id, 2, 5));
             case LANE ->

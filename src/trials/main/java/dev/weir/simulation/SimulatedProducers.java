@@ -28,6 +28,7 @@ final class SimulatedProducers {
     /** The cost of a request of the tier whose limit is so high that quota of it is also lent in reserve. */
     private static final int HOUR_COST = 8;
 
+    private static final Long RESERVE_MS = 500L;
     private static final int CLIENTS_A_TIER = 2;
     private static final int UNDER_WAY = 3;
 
@@ -100,6 +101,9 @@ final class SimulatedProducers {
         String client = tier + random.nextInt(CLIENTS_A_TIER);
         if (random.nextInt(8) == 0 && !sent.isEmpty()) {
             Request again = sent.get(random.nextInt(sent.size()));
+            if (again.isForReservation()) {
+                return again;
+            }
             if (!isShaped(again.tier()) || (repeatsShaped && random.nextBoolean())) {
                 boolean isOther = !isShaped(again.tier()) && left % 4 == 0;
                 return isOther ? ofCost(again, again.cost() + 1) : again;
@@ -110,10 +114,13 @@ final class SimulatedProducers {
     }
 
     private static boolean isShaped(String tier) {
-        return SHAPED.contains(tier);
+        return tier != null && SHAPED.contains(tier);
     }
 
     private Request request(String id, String client, String tier, long nowMs) {
+        if (tier.equals(SchedulePolicies.SLOTS) && random.nextInt(2) == 0) {
+            return ofReservation(id, client);
+        }
         boolean settles = SETTLED.contains(tier);
         RequestKind kind = random.nextInt(10) == 0
                 ? RequestKind.PEEK
@@ -130,8 +137,40 @@ final class SimulatedProducers {
                 .attributes(Map.of("endpoint", "/" + random.nextInt(2)))
                 .deadlineMs(deadlineMs)
                 .payload(random.nextInt(4) == 0 ? bytes(id) : null)
+                .reserveMs(tier.equals(SchedulePolicies.SLOTS) && random.nextInt(3) == 0 ? RESERVE_MS : null)
                 .source(NOWHERE)
                 .build();
+    }
+
+    /**
+     * Returns a request that ends or prolongs a recent reservation, or frees the usage of the client. Many reservations
+     * are never ended, some twice, some before they are requested.
+     */
+    private Request ofReservation(String id, String client) {
+        List<Request> reserved = sent.stream()
+                .filter(one -> one.client().equals(client) && one.kind() == RequestKind.CONSUME)
+                .toList();
+        int back = random.nextInt(6);
+        Request of = back < 5 && !reserved.isEmpty() ? reserved.get(Math.max(0, reserved.size() - 1 - back)) : null;
+        String reservation = of == null ? "r" + (left - 1) : of.requestId();
+        long estimate = of == null ? 1 : of.cost();
+        Request.Builder request = Request.builder(reservation, client).source(NOWHERE);
+        return switch (random.nextInt(12)) {
+            case 0 ->
+                request.requestId(id)
+                        .kind(RequestKind.RESET)
+                        .tier(SchedulePolicies.SLOTS)
+                        .build();
+            case 1, 2 -> request.kind(RequestKind.RENEW).build();
+            case 3 -> request.kind(RequestKind.CANCEL).build();
+            case 4, 5, 6 ->
+                request.requestId(id)
+                        .kind(RequestKind.SETTLE)
+                        .settles(reservation)
+                        .cost(random.nextInt((int) estimate + 1))
+                        .build();
+            default -> request.kind(RequestKind.RELEASE).build();
+        };
     }
 
     /**

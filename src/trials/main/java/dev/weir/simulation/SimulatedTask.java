@@ -21,6 +21,7 @@ import dev.weir.processor.policy.CheckPolicies;
 import dev.weir.requests.RecordOrigin;
 import dev.weir.requests.RequestPlacement;
 import dev.weir.requests.RequestReader;
+import dev.weir.requests.ReservationCancellation;
 import dev.weir.shape.QueueMessage;
 import dev.weir.simulation.SimulatedPartition.Entry;
 import dev.weir.storage.HolderNames;
@@ -68,6 +69,7 @@ final class SimulatedTask {
             Stores.POLICY_STATES,
             Stores.LOG_SEGMENTS,
             Stores.IDEMPOTENCY,
+            Stores.RESERVATIONS,
             Stores.LEASE_BOOKS,
             Stores.WAITING_REQUESTS,
             Stores.DECISION_ORDER);
@@ -84,9 +86,9 @@ final class SimulatedTask {
     private static final String REPLIES = SimulatedTaskSlot.TOPICS.replies();
 
     static final Shape.Outlets SHAPE_OUTLETS =
-            new Shape.Outlets(DECISIONS, REPLIES, RELEASES, ADMISSIONS, DEAD_LETTERS);
+            new Shape.Outlets(DECISIONS, REPLIES, RELEASES, ADMISSIONS, ROUTED, DEAD_LETTERS);
 
-    private static final Set<String> HOT = Set.of(Stores.POLICY_STATES, Stores.LEASE_BOOKS);
+    private static final Set<String> HOT = Set.of(Stores.POLICY_STATES, Stores.RESERVATIONS, Stores.LEASE_BOOKS);
 
     private static final DecisionCodec DECISION = new DecisionCodec();
     private static final QueueMessageCodec QUEUE_MESSAGE = new QueueMessageCodec();
@@ -334,7 +336,7 @@ final class SimulatedTask {
         if (flaw == InjectedFlaw.QUEUES_BY_OWN_CLOCK && entry.partition().topic.equals(ADMISSIONS)) {
             return instance.nowMs();
         }
-        return entry.partition().topic.equals(ROUTED)
+        return entry.partition().topic.equals(ROUTED) && !ReservationCancellation.isMarked(entry.headers())
                 ? RecordOrigin.read(entry.headers()).orElseThrow().timestampMs()
                 : Math.max(0, entry.timestampMs());
     }

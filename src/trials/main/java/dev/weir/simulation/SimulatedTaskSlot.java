@@ -26,6 +26,7 @@ record SimulatedTaskSlot(Role role, int partition) implements Comparable<Simulat
                         Stores.POLICY_STATES,
                         Stores.LOG_SEGMENTS,
                         Stores.IDEMPOTENCY,
+                        Stores.RESERVATIONS,
                         Stores.LEASE_BOOKS,
                         Stores.WAITING_REQUESTS,
                         Stores.DECISION_ORDER)),

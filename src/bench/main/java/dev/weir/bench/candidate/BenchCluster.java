@@ -34,6 +34,7 @@ import java.util.Properties;
 import java.util.Set;
 import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.ExecutionException;
+import java.util.function.LongFunction;
 import java.util.function.LongUnaryOperator;
 import org.apache.kafka.clients.admin.Admin;
 import org.apache.kafka.clients.admin.NewTopic;
@@ -55,7 +56,6 @@ import org.apache.kafka.common.utils.Utils;
  */
 public final class BenchCluster implements AutoCloseable {
 
-    private static final int PRODUCERS = 2;
     private static final int PARTITIONS = WeirConfig.DEFAULTS.topics().partitions();
     private static final int QUEUED_CLIENTS = 10;
     private static final String REQUEST = "request-";
@@ -191,7 +191,7 @@ public final class BenchCluster implements AutoCloseable {
                             state.cleanupInterval(),
                             state.cleanupKeys(),
                             state.retention(),
-                            state.maxIdempotencyKeys()))
+                            state.most()))
                     .requests(config.requests())
                     .shaping(config.shaping())
                     .service(config.service())
@@ -215,13 +215,15 @@ public final class BenchCluster implements AutoCloseable {
             return encode(request(number, "client-1000")).length;
         }
 
-        /** Returns the size of the first decision in bytes. */
+        /** Returns the size of a decision in bytes: the first one of a partition. */
         public int decisionBytes() throws ExecutionException, InterruptedException {
             try (KafkaConsumer<byte[], byte[]> consumer = new KafkaConsumer<>(
                     KafkaSettings.consumer(config), new ByteArrayDeserializer(), new ByteArrayDeserializer())) {
-                TopicPartition partition = new TopicPartition(topics.decisions(), 0);
-                consumer.assign(List.of(partition));
-                consumer.seekToBeginning(List.of(partition));
+                List<TopicPartition> partitions = consumer.partitionsFor(topics.decisions()).stream()
+                        .map(one -> new TopicPartition(one.topic(), one.partition()))
+                        .toList();
+                consumer.assign(partitions);
+                consumer.seekToBeginning(partitions);
                 for (ConsumerRecord<byte[], byte[]> decision : consumer.poll(PATIENCE)) {
                     return decision.serializedValueSize();
                 }
@@ -232,15 +234,32 @@ public final class BenchCluster implements AutoCloseable {
         /** Sends requests as fast as possible until there are {@code requests} in total. */
         public void ensureRequests(long requests, List<LongUnaryOperator> clients)
                 throws InterruptedException, ExecutionException {
+            List<LongFunction<Request>> sources = new ArrayList<>();
+            clients.forEach(one -> sources.add(number -> request(number, client(one.applyAsLong(number)))));
+            ensure(requests, sources);
+        }
+
+        /**
+         * Sends requests as fast as possible until there are {@code requests} in total: those of each client in the order
+         * of their numbers.
+         */
+        public void ensureRequests(long requests, LongFunction<Request> source)
+                throws InterruptedException, ExecutionException {
+            ensure(requests, List.of(source));
+        }
+
+        private void ensure(long requests, List<LongFunction<Request>> sources)
+                throws InterruptedException, ExecutionException {
+            int producers = sources.size();
             long count = Math.max(0, requests - sent);
-            List<CompletableFuture<Void>> producers = new ArrayList<>();
-            for (int i = 0; i < PRODUCERS; i++) {
-                long from = sent + count * i / PRODUCERS;
-                long to = sent + count * (i + 1) / PRODUCERS;
-                LongUnaryOperator client = clients.get(i);
-                producers.add(CompletableFuture.runAsync(() -> send(from, to, client)));
+            List<CompletableFuture<Void>> running = new ArrayList<>();
+            for (int i = 0; i < producers; i++) {
+                long from = sent + count * i / producers;
+                long to = sent + count * (i + 1) / producers;
+                LongFunction<Request> source = sources.get(i);
+                running.add(CompletableFuture.runAsync(() -> send(from, to, source)));
             }
-            for (CompletableFuture<Void> producer : producers) {
+            for (CompletableFuture<Void> producer : running) {
                 producer.get();
             }
             sent += count;
@@ -269,10 +288,10 @@ public final class BenchCluster implements AutoCloseable {
             }
         }
 
-        private void send(long from, long to, LongUnaryOperator clients) {
+        private void send(long from, long to, LongFunction<Request> source) {
             try (KafkaProducer<byte[], byte[]> producer = producer(bulkSettings())) {
                 for (long number = from; number < to; number++) {
-                    send(producer, number, clients);
+                    send(producer, source.apply(number));
                 }
             }
         }
@@ -290,10 +309,12 @@ public final class BenchCluster implements AutoCloseable {
         }
 
         private void send(KafkaProducer<byte[], byte[]> producer, long number, LongUnaryOperator clients) {
-            String client = client(clients.applyAsLong(number));
-            byte[] request = encode(request(number, client));
-            var unused = producer.send(
-                    new ProducerRecord<>(topics.requests(), client.getBytes(StandardCharsets.UTF_8), request));
+            send(producer, request(number, client(clients.applyAsLong(number))));
+        }
+
+        private void send(KafkaProducer<byte[], byte[]> producer, Request request) {
+            byte[] key = request.client().getBytes(StandardCharsets.UTF_8);
+            var unused = producer.send(new ProducerRecord<>(topics.requests(), key, encode(request)));
         }
 
         private byte[] encode(Request request) {
@@ -303,9 +324,16 @@ public final class BenchCluster implements AutoCloseable {
             Map<String, Object> fields = new LinkedHashMap<>();
             fields.put("requestId", request.requestId());
             fields.put("client", request.client());
+            fields.put("kind", request.kind().name());
             fields.put("tier", request.tier());
             fields.put("cost", request.cost());
             fields.put("attributes", request.attributes());
+            if (request.reserveMs() != null) {
+                fields.put("reserve", request.reserveMs());
+            }
+            if (request.settles() != null) {
+                fields.put("settles", request.settles());
+            }
             return Json.write(fields).getBytes(StandardCharsets.UTF_8);
         }
 

@@ -16,6 +16,7 @@ import java.util.ArrayList;
 import java.util.LinkedHashMap;
 import java.util.List;
 import java.util.Map;
+import java.util.OptionalLong;
 import java.util.concurrent.Callable;
 import picocli.CommandLine.Command;
 import picocli.CommandLine.Option;
@@ -42,6 +43,14 @@ final class BenchDecideCommand implements Callable<Integer> {
 
     @Option(names = "--algorithms", split = ",", description = "The algorithms (default: ${DEFAULT-VALUE}).")
     private List<String> algorithms = List.of("sliding-window-counter");
+
+    @Option(
+            names = "--slots-in-use",
+            split = ",",
+            description =
+                    "The slots in use of all clients together, for the algorithm concurrency: every second request"
+                            + " is a RELEASE (default: ${DEFAULT-VALUE}).")
+    private List<Long> slotsInUse = List.of(10L, 1_000_000L);
 
     @Option(
             names = {"-p", "--policies"},
@@ -92,12 +101,20 @@ final class BenchDecideCommand implements Callable<Integer> {
         List<ResultTable> tables = new ArrayList<>();
         for (Map.Entry<String, String> rules : rules().entrySet()) {
             for (long count : clients) {
-                tables.add(decide.run(
-                        new DecideBench.DecideLoad(rules.getKey(), rules.getValue(), count, count >= MANY_CLIENTS)));
+                for (OptionalLong held : held(rules.getKey())) {
+                    boolean isMany = count >= MANY_CLIENTS && held.isEmpty();
+                    tables.add(decide.run(
+                            new DecideBench.DecideLoad(rules.getKey(), rules.getValue(), count, isMany, held)));
+                }
             }
         }
         bench.print(tables);
         return 0;
+    }
+
+    private List<OptionalLong> held(String rules) {
+        boolean isOfSlots = policies == null && rules.equals(DecideBench.CONCURRENCY);
+        return isOfSlots ? slotsInUse.stream().map(OptionalLong::of).toList() : List.of(OptionalLong.empty());
     }
 
     /** Returns the texts of the policy files by name. */

@@ -1,5 +1,6 @@
 package dev.weir.bench.jmh;
 
+import dev.weir.limit.Concurrency;
 import dev.weir.limit.FixedWindow;
 import dev.weir.limit.Gcra;
 import dev.weir.limit.IntervalBucket;
@@ -23,6 +24,7 @@ public final class LimitTerms {
             case "token-bucket" -> new TokenBucket(Rate.of(tokens, perMs), tokens, false);
             case "interval-bucket" -> new IntervalBucket(tokens, perMs, tokens, false);
             case "leaky-bucket" -> new LeakyBucket(Rate.of(tokens, perMs), tokens, false);
+            case "concurrency" -> new Concurrency(tokens, perMs);
             case "gcra" -> new Gcra(Rate.of(tokens, perMs), tokens, false);
             default -> throw new IllegalArgumentException(algorithm);
         };

@@ -14,6 +14,7 @@ import java.net.URI;
 import java.net.URLEncoder;
 import java.net.http.HttpClient;
 import java.net.http.HttpRequest;
+import java.net.http.HttpRequest.BodyPublishers;
 import java.net.http.HttpResponse;
 import java.net.http.HttpResponse.BodyHandlers;
 import java.nio.charset.StandardCharsets;
@@ -78,7 +79,22 @@ public final class ServiceClient {
      * @throws InputException if the service rejects the request
      */
     public Optional<JsonNode> get(String path) {
-        HttpResponse<String> answer = send(request(path));
+        return answer(send(request(path).build()));
+    }
+
+    /**
+     * Posts a JSON document, and returns the response like {@link #get}.
+     *
+     * @param path the path and query, whose parts are {@link #encoded}
+     */
+    public Optional<JsonNode> post(String path, JsonNode body) {
+        return answer(send(request(path)
+                .header("Content-Type", "application/json")
+                .POST(BodyPublishers.ofString(Json.write(body)))
+                .build()));
+    }
+
+    private Optional<JsonNode> answer(HttpResponse<String> answer) {
         if (answer.statusCode() == 404) {
             return Optional.empty();
         }
@@ -100,7 +116,7 @@ public final class ServiceClient {
                 : ServiceUrl.ofOption(given);
     }
 
-    private HttpRequest request(String path) {
+    private HttpRequest.Builder request(String path) {
         ServiceUrl url = url();
         try {
             HttpRequest.Builder request = HttpRequest.newBuilder(
@@ -109,7 +125,7 @@ public final class ServiceClient {
                     .header("Accept", "application/json");
             AccessToken.fromEnvironment(System.getenv())
                     .ifPresent(token -> request.header("Authorization", token.authorization()));
-            return request.build();
+            return request;
         } catch (IllegalArgumentException e) {
             throw url.invalid(e);
         }

@@ -10,9 +10,9 @@ import dev.weir.event.Request;
 import dev.weir.event.RequestKind;
 import dev.weir.fault.Fault;
 import dev.weir.fault.SafeText;
+import dev.weir.policy.DurationsAndSizes;
 import java.io.IOException;
 import java.util.ArrayList;
-import java.util.EnumSet;
 import java.util.HashMap;
 import java.util.HashSet;
 import java.util.List;
@@ -22,15 +22,14 @@ import java.util.function.Supplier;
 
 /**
  * The reader of requests in NDJSON: one JSON object per line, with the fields of the Avro event, {@code timestamp} and,
- * for a request that was read from a topic, {@code partition} and {@code offset}. The payload is base64.
+ * for a request that was read from a topic, {@code partition} and {@code offset}. The payload is base64. In place of
+ * {@code reserveMs}, {@code reserve} is a duration such as {@code 60s} or a number of milliseconds.
  */
 public final class RequestJson {
 
     private static final JsonFactory FACTORY = PrintableJson.factory();
     private static final Supplier<String> NO_ID = () -> null;
     private static final List<String> OVERRIDE_FIELDS = List.of("limit", "windowMs");
-    private static final Set<RequestKind> KINDS =
-            EnumSet.complementOf(EnumSet.of(RequestKind.RELEASE, RequestKind.RENEW));
     private static final Set<String> RECORD_FIELDS = Set.of("timestamp", "partition", "offset");
 
     private RequestJson() {}
@@ -183,6 +182,8 @@ public final class RequestJson {
         String queue;
         LimitOverride limitOverride;
         String policyId;
+        Long reserveMs;
+        String settles;
         long timestampMs;
         int partition;
         long offset;
@@ -217,9 +218,13 @@ public final class RequestJson {
                 case "queue" -> queue = isNull ? null : string(field, json);
                 case "limitOverride" -> limitOverride = isNull ? null : limitOverride(json);
                 case "policyId" -> policyId = isNull ? null : string(field, json);
+                case "reserve" -> reserveMs = isNull ? null : (Long) durationMs(field, json);
+                case "settles" -> settles = isNull ? null : string(field, json);
                 case "timestamp" -> timestampMs = wholeNumber(field, json);
                 case "partition" -> partition = partition(wholeNumber(field, json));
                 case "offset" -> offset = wholeNumber(field, json);
+                case "reserveMs" ->
+                    throw new IllegalArgumentException("unknown field 'reserveMs'; did you mean 'reserve'?");
                 default -> throw new IllegalArgumentException("unknown field '" + field + "'");
             }
         }
@@ -244,8 +249,8 @@ public final class RequestJson {
                     queue,
                     limitOverride,
                     policyId,
-                    null,
-                    null,
+                    reserveMs,
+                    settles,
                     timestampMs,
                     new Request.Source(partition, offset));
         }
@@ -274,6 +279,24 @@ public final class RequestJson {
             return json.getLongValue();
         }
 
+        private static long durationMs(String field, JsonParser json) throws IOException {
+            return switch (json.currentToken()) {
+                case VALUE_NUMBER_INT -> wholeNumber(field, json);
+                case VALUE_STRING -> durationMs(field, json.getText());
+                default ->
+                    throw new IllegalArgumentException(
+                            field + " must be a duration such as \"60s\" or a number of ms, " + shown(json));
+            };
+        }
+
+        private static long durationMs(String field, String text) {
+            try {
+                return DurationsAndSizes.durationMs(text);
+            } catch (IllegalArgumentException e) {
+                throw new IllegalArgumentException(field + " " + e.getMessage(), e);
+            }
+        }
+
         private static String shown(JsonParser json) throws IOException {
             return switch (json.currentToken()) {
                 case START_OBJECT -> "is an object";
@@ -291,13 +314,13 @@ public final class RequestJson {
         }
 
         private static RequestKind kind(String name) {
-            for (RequestKind kind : KINDS) {
+            for (RequestKind kind : RequestKind.values()) {
                 if (kind.name().equals(name)) {
                     return kind;
                 }
             }
             throw new IllegalArgumentException(
-                    "kind must be CONSUME, PEEK, SETTLE, CANCEL or RESET, is '" + name + "'");
+                    "kind must be CONSUME, PEEK, SETTLE, CANCEL, RESET, RELEASE or RENEW, is '" + name + "'");
         }
 
         private static Map<String, String> attributes(JsonParser json) throws IOException {

@@ -24,6 +24,7 @@ import java.util.Map;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.CsvSource;
+import org.junit.jupiter.params.provider.EnumSource;
 
 class JsonTest {
 
@@ -35,7 +36,7 @@ class JsonTest {
                 "{\"requestId\":\"r1\",\"client\":\"c1\",\"kind\":\"SETTLE\",\"timestamp\":1000,\"tier\":\"free\","
                         + "\"cost\":-5,\"sizeBytes\":9,\"attributes\":{\"endpoint\":\"/a\"},\"deadline\":2000,"
                         + "\"payload\":\"AQID\",\"limitOverride\":{\"windowMs\":60000,\"limit\":0},\"policyId\":\"p\","
-                        + "\"partition\":3,\"offset\":14}",
+                        + "\"reserve\":\"60s\",\"settles\":\"r0\",\"partition\":3,\"offset\":14}",
                 5,
                 SOURCE);
         assertThat(request)
@@ -50,9 +51,31 @@ class JsonTest {
                         .payload(new byte[] {1, 2, 3})
                         .limitOverride(new LimitOverride(0, 60_000))
                         .policyId("p")
+                        .reserveMs(60_000L)
+                        .settles("r0")
                         .timestampMs(1_000)
                         .source(3, 14)
                         .build());
+    }
+
+    @ParameterizedTest
+    @CsvSource(
+            delimiter = '|',
+            quoteCharacter = '`',
+            value = {"\"60s\" | 60000", "60000 | 60000", "\"1ms\" | 1", "null |", "0 | 0", "-1 | -1"})
+    void the_time_of_a_reservation_is_a_duration_or_milliseconds(String reserve, Long reserveMs) {
+        Request request =
+                RequestJson.read("{\"requestId\":\"r\",\"client\":\"c\",\"reserve\":" + reserve + "}", 5, SOURCE);
+        assertThat(request.reserveMs()).isEqualTo(reserveMs);
+    }
+
+    @ParameterizedTest
+    @EnumSource(RequestKind.class)
+    void a_request_can_be_of_any_kind(RequestKind kind) {
+        Request request = RequestJson.read(
+                "{\"requestId\":\"r\",\"client\":\"c\",\"kind\":\"" + kind + "\",\"settles\":null}", 5, SOURCE);
+        assertThat(request.kind()).isEqualTo(kind);
+        assertThat(request.settles()).isNull();
     }
 
     @Test
@@ -78,7 +101,7 @@ class JsonTest {
                 "{\"cost\":null}                                       | cost must be a whole number, has no value",
                 "{\"cost\":[1]}                                        | cost must be a whole number, is an array",
                 "{\"cost\":9223372036854775808}                        | cost must be a 64-bit integer, is '9223372036854775808'",
-                "{\"kind\":\"TAKE\"}                                   | kind must be CONSUME, PEEK, SETTLE, CANCEL or RESET, is 'TAKE'",
+                "{\"kind\":\"TAKE\"}                                   | kind must be CONSUME, PEEK, SETTLE, CANCEL, RESET, RELEASE or RENEW, is 'TAKE'",
                 "{\"attributes\":[]}                                   | attributes must be an object",
                 "{\"attributes\":{\"a\":1}}                            | attributes.a must be a string",
                 "{\"payload\":\"***\"}                                 | payload must be a base64 string",
@@ -91,6 +114,12 @@ class JsonTest {
                 "{\"limitOverride\":{\"limit\":1,\"limit\":2}}         | limitOverride.limit appears twice",
                 "{\"limitOverride\":{\"unit\":\"MINUTE\"}}             | unknown field 'limitOverride.unit'",
                 "{\"costs\":1}                                         | unknown field 'costs'",
+                "{\"reserve\":\"60\"}                                  | reserve must be a duration such as 500ms, 10s, 1m, 2h or 1d, is '60'",
+                "{\"reserve\":\"0s\"}                                  | reserve must be a duration such as 500ms, 10s, 1m, 2h or 1d, is '0s'",
+                "{\"reserve\":1.5}                                     | reserve must be a duration such as \"60s\" or a number of ms, is '1.5'",
+                "{\"reserve\":{}}                                      | reserve must be a duration such as \"60s\" or a number of ms, is an object",
+                "{\"reserveMs\":1}                                     | unknown field 'reserveMs'; did you mean 'reserve'?",
+                "{\"settles\":1}                                       | settles must be a string",
                 "[]                                                    | is not a JSON object",
                 "{\"requestId\":\"r\",\"client\":\"c\"} x              | is not valid JSON",
                 "{\"requestId\":\"r\",\"client\":\"c\"} {}             | has content after the JSON object",

@@ -1,14 +1,15 @@
 package dev.weir.decision.state;
 
-import dev.weir.decision.state.ReservationSummary.Lane;
 import dev.weir.policy.RequestKey;
 import java.util.ArrayList;
 import java.util.List;
-import java.util.function.Consumer;
+import java.util.Map;
+import java.util.TreeMap;
 
 /**
  * A bounded table of reservations. Its content depends only on the requests and their order, not on clocks or restarts.
- * Each operation takes O(1) reads and writes.
+ * Each operation takes O(1) reads and writes; a table without reservations takes none. What it does not store in its
+ * tables is in its {@link #summary}, which must be stored together with them.
  */
 // Reservations end in another order than they begin. Each has an entry in an expiry queue, of those that last between
 // 2^n and 2^(n+1) ms: its lane. In a lane, an entry waits at most once as long again as the reservation lasts for those
@@ -19,20 +20,33 @@ import java.util.function.Consumer;
 //   lane 21   7: carol/r2 until 3,600,000                                  first = 7, end = 8
 //
 // "Now" is, as in IdempotencyCache, the earliest time among the latest one or two thousand requests, less a margin for
-// late ones: a clock that runs ahead must not end the reservations of others. Whether a reservation is over for its
-// client does not depend on it: decisions compare its end with the time of the keys.
+// late ones: a clock that runs ahead must not end the reservations of others. A full table has no such margin.
+// Whether a reservation is over for its client does not depend on it: decisions compare its end with the time of the
+// keys.
 public final class BoundedReservations implements ReservationTable {
 
     private static final int EPOCH_SIZE = 1_000;
     private static final int SWEEPS_PER_REQUEST = 2;
     private static final int LANES = 32;
-    private static final int POSITION_BITS = 56;
+
+    /** A position in {@link Storage#expiryQueues} is a lane, shifted by so many bits, and a number within it. */
+    public static final int POSITION_BITS = 56;
 
     private final Storage storage;
     private final int maxReservations;
     private final long maxLatenessMs;
+    private final long epoch;
+    private final long[] first = new long[2 * LANES];
+    private final long[] end = new long[2 * LANES];
     private final ExpiryEntry[] heads = new ExpiryEntry[2 * LANES]; // null if not read yet, or the lane is empty
-    private ReservationSummary summary;
+    private long size;
+    private long hiddenSize;
+    private long nextNumber;
+    private long observed;
+    private long earliestMs; // of the current epoch
+    private long earliestBeforeMs;
+    private long dueMs; // the earliest end of the heads, if known
+    private boolean isDueKnown;
 
     /**
      * An entry of an expiry queue.
@@ -47,15 +61,14 @@ public final class BoundedReservations implements ReservationTable {
      * The tables.
      *
      * @param reservations the reservations
-     * @param expiryQueues the entries of the expiry queues, by lane and position
+     * @param expiryQueues the entries of the expiry queues, by lane and position. Positions of a lane follow each other
+     *     without gaps; entries are added at the end and deleted in order
      * @param summary the bounds of the expiry queues
-     * @param summaries writes the summary
      */
     public record Storage(
-            KeyValueTable<RequestKey, Reservation> reservations,
+            KeyValueTable<RequestKey, ReservationRecord> reservations,
             KeyValueTable<Long, ExpiryEntry> expiryQueues,
-            ReservationSummary summary,
-            Consumer<ReservationSummary> summaries) {}
+            ReservationSummary summary) {}
 
     /**
      * Creates a table that continues with the stored reservations.
@@ -67,68 +80,112 @@ public final class BoundedReservations implements ReservationTable {
         this.storage = kept;
         this.maxReservations = most;
         this.maxLatenessMs = lateMs;
-        this.summary = kept.summary;
+        this.epoch = Math.max(1, Math.min(EPOCH_SIZE, most / 2));
+        nextNumber = kept.summary.nextNumber();
+        observed = kept.summary.observed();
+        earliestMs = kept.summary.earliestMs();
+        earliestBeforeMs = kept.summary.earliestBeforeMs();
+        kept.summary.lanes().forEach((lane, bounds) -> {
+            first[lane] = bounds.first();
+            end[lane] = bounds.end();
+            resize(lane, bounds.end() - bounds.first());
+        });
     }
 
     /** Returns an empty table on the heap. */
     public static BoundedReservations inMemory(int most, long lateMs) {
-        Storage heap = new Storage(new HeapTable<>(), new HeapTable<>(), ReservationSummary.EMPTY, summary -> {});
-        return new BoundedReservations(heap, most, lateMs);
+        return new BoundedReservations(
+                new Storage(new HeapTable<>(), new HeapTable<>(), ReservationSummary.EMPTY), most, lateMs);
     }
 
     @Override
-    public Reservation get(RequestKey key) {
+    public ReservationRecord get(RequestKey key) {
         return storage.reservations.get(key);
     }
 
     @Override
     public long nextNumber() {
-        return summary.nextNumber();
+        return nextNumber;
     }
 
     /** Returns how many reservations there are, without hidden ones, including those that are over but not deleted. */
     public long size() {
-        return summary.size(0, LANES);
+        return size;
     }
 
     @Override
     public boolean isFull() {
-        return size() >= maxReservations;
+        return size >= maxReservations;
+    }
+
+    /** Returns what a table that continues with the stored reservations needs besides them. */
+    public ReservationSummary summary() {
+        Map<Integer, ReservationSummary.Lane> lanes = new TreeMap<>();
+        for (int lane = 0; lane < end.length; lane++) {
+            if (end[lane] > 0) {
+                lanes.put(lane, new ReservationSummary.Lane(first[lane], end[lane]));
+            }
+        }
+        return new ReservationSummary(nextNumber, observed, earliestMs, earliestBeforeMs, lanes);
     }
 
     @Override
-    public List<Reservation> sweep(long atMs) {
-        long epoch = Math.max(1, Math.min(EPOCH_SIZE, maxReservations / 2));
-        summary = summary.observing(atMs, epoch);
-        long nowMs = summary.nowMs() - maxLatenessMs;
-        List<Reservation> swept = new ArrayList<>(SWEEPS_PER_REQUEST);
+    public List<ReservationRecord> sweep(long atMs) {
+        if (size + hiddenSize == 0) {
+            return List.of();
+        }
+        observe(atMs);
+        long nowMs = Math.min(earliestMs, earliestBeforeMs) - (isFull() ? 0 : maxLatenessMs);
+        if (nowMs < dueMs()) {
+            return List.of();
+        }
+        List<ReservationRecord> swept = new ArrayList<>(SWEEPS_PER_REQUEST);
         int left = SWEEPS_PER_REQUEST;
         for (int i = 0; i < heads.length && left > 0; i++) {
-            int lane = (int) ((summary.observed() + i) % heads.length);
+            int lane = (int) ((observed + i) % heads.length);
             while (left > 0 && head(lane) != null && heads[lane].endMs <= nowMs) {
                 sweepHead(lane, nowMs, swept);
                 left--;
             }
         }
-        storage.summaries.accept(summary);
         return swept;
     }
 
+    private void observe(long atMs) {
+        if (observed % epoch == 0) {
+            earliestBeforeMs = earliestMs;
+            earliestMs = Long.MAX_VALUE;
+        }
+        earliestMs = Math.min(earliestMs, atMs);
+        observed++;
+    }
+
+    private long dueMs() {
+        if (!isDueKnown) {
+            dueMs = Long.MAX_VALUE;
+            for (int lane = 0; lane < heads.length; lane++) {
+                dueMs = head(lane) == null ? dueMs : Math.min(dueMs, heads[lane].endMs);
+            }
+            isDueKnown = true;
+        }
+        return dueMs;
+    }
+
     private ExpiryEntry head(int lane) {
-        Lane bounds = summary.lane(lane);
-        if (heads[lane] == null && bounds.size() > 0) {
-            heads[lane] = storage.expiryQueues.get(position(lane, bounds.first()));
+        if (heads[lane] == null && first[lane] < end[lane]) {
+            heads[lane] = storage.expiryQueues.get(position(lane, first[lane]));
         }
         return heads[lane];
     }
 
-    private void sweepHead(int lane, long nowMs, List<Reservation> swept) {
+    private void sweepHead(int lane, long nowMs, List<ReservationRecord> swept) {
         ExpiryEntry entry = heads[lane];
-        Lane bounds = summary.lane(lane);
-        storage.expiryQueues.delete(position(lane, bounds.first()));
-        summary = summary.with(lane, new Lane(bounds.first() + 1, bounds.end()));
+        storage.expiryQueues.delete(position(lane, first[lane]));
+        first[lane]++;
+        resize(lane, -1);
         heads[lane] = null;
-        Reservation reservation = storage.reservations.get(entry.key);
+        isDueKnown = false;
+        ReservationRecord reservation = storage.reservations.get(entry.key);
         if (reservation == null || reservation.number() != entry.number) {
             return;
         }
@@ -142,27 +199,34 @@ public final class BoundedReservations implements ReservationTable {
         }
     }
 
-    private void append(int lane, RequestKey key, Reservation reservation) {
-        Lane bounds = summary.lane(lane);
+    private void append(int lane, RequestKey key, ReservationRecord reservation) {
         ExpiryEntry entry = new ExpiryEntry(key, reservation.number(), reservation.endMs());
-        storage.expiryQueues.put(position(lane, bounds.end()), entry);
-        summary = summary.with(lane, new Lane(bounds.first(), bounds.end() + 1));
+        storage.expiryQueues.put(position(lane, end[lane]), entry);
+        isDueKnown &= first[lane] < end[lane]; // the head stays
+        end[lane]++;
+        resize(lane, 1);
     }
 
-    @Override
-    public void open(RequestKey key, Reservation reservation) {
-        int firstLane = reservation.isHidden() ? LANES : 0;
-        if (summary.size(firstLane, firstLane + LANES) < maxReservations) {
-            int lane = Long.SIZE - 1 - Long.numberOfLeadingZeros(reservation.durationMs());
-            storage.reservations.put(key, reservation);
-            append(firstLane + Math.min(LANES - 1, lane), key, reservation);
-            summary = summary.withNextNumber(reservation.number() + 1);
-            storage.summaries.accept(summary);
+    private void resize(int lane, long change) {
+        if (lane < LANES) {
+            size += change;
+        } else {
+            hiddenSize += change;
         }
     }
 
     @Override
-    public void change(RequestKey key, Reservation reservation) {
+    public void open(RequestKey key, ReservationRecord reservation) {
+        if ((reservation.isHidden() ? hiddenSize : size) < maxReservations) {
+            int lane = Math.min(LANES - 1, Long.SIZE - 1 - Long.numberOfLeadingZeros(reservation.durationMs()));
+            storage.reservations.put(key, reservation);
+            append(reservation.isHidden() ? LANES + lane : lane, key, reservation);
+            nextNumber = reservation.number() + 1;
+        }
+    }
+
+    @Override
+    public void change(RequestKey key, ReservationRecord reservation) {
         storage.reservations.put(key, reservation);
     }
 

@@ -27,7 +27,7 @@ public record HeldState(
         PolicyState state,
         List<LimitAccount<?>> accounts,
         List<DelayedCharge> delayed,
-        Reservation reservation,
+        ReservationRecord reservation,
         HeldCharge held,
         List<Policy.Term> terms,
         long nowMs) {
@@ -38,7 +38,7 @@ public record HeldState(
      * @param policy the version of the policy that is in force, null if there is none
      */
     public static HeldState of(
-            PolicyState stored, Reservation reservation, HeldCharge held, Policy policy, long nowMs) {
+            PolicyState stored, ReservationRecord reservation, HeldCharge held, Policy policy, long nowMs) {
         long atMs = Math.max(stored.lastChargeMs(), nowMs);
         boolean continues = policy != null && policy.countsUnder(held.key());
         PolicyState started = stored.startedBy(atMs);
@@ -67,14 +67,14 @@ public record HeldState(
     }
 
     /** Returns this after the slots were prolonged to the end of the renewed reservation. */
-    public HeldState renewed(Reservation renewed) {
+    public HeldState renewed(ReservationRecord renewed) {
         return freed().withState(state.keptUntil(renewed.endMs()))
                 .changed(account -> account.limit() instanceof Concurrency limit
                         ? with(limit, account, limit.taken(slots(account), reservation.cost(), endMs(renewed), atMs()))
                         : account);
     }
 
-    private long endMs(Reservation of) {
+    private long endMs(ReservationRecord of) {
         return of.slotEndMs(held);
     }
 

@@ -23,7 +23,7 @@ public interface PolicyStates {
     PolicyState get(StateKey key);
 
     /** Returns a reservation, null if there is none; see {@link ReservationTable#get}. By default, there are none. */
-    default Reservation reservation(RequestKey key) {
+    default ReservationRecord reservation(RequestKey key) {
         return null;
     }
 

@@ -7,7 +7,7 @@ import java.util.List;
 record ReadOnlyReservations(PolicyStates states) implements ReservationTable {
 
     @Override
-    public Reservation get(RequestKey key) {
+    public ReservationRecord get(RequestKey key) {
         return states.reservation(key);
     }
 
@@ -22,13 +22,13 @@ record ReadOnlyReservations(PolicyStates states) implements ReservationTable {
     }
 
     @Override
-    public List<Reservation> sweep(long atMs) {
+    public List<ReservationRecord> sweep(long atMs) {
         return List.of();
     }
 
     @Override
-    public void open(RequestKey key, Reservation reservation) {}
+    public void open(RequestKey key, ReservationRecord reservation) {}
 
     @Override
-    public void change(RequestKey key, Reservation reservation) {}
+    public void change(RequestKey key, ReservationRecord reservation) {}
 }

@@ -12,7 +12,7 @@ public interface ReservationTable {
     /** Holds no reservations, and always is full. */
     ReservationTable NONE = new ReservationTable() {
         @Override
-        public Reservation get(RequestKey key) {
+        public ReservationRecord get(RequestKey key) {
             return null;
         }
 
@@ -27,19 +27,19 @@ public interface ReservationTable {
         }
 
         @Override
-        public List<Reservation> sweep(long atMs) {
+        public List<ReservationRecord> sweep(long atMs) {
             return List.of();
         }
 
         @Override
-        public void open(RequestKey key, Reservation reservation) {}
+        public void open(RequestKey key, ReservationRecord reservation) {}
 
         @Override
-        public void change(RequestKey key, Reservation reservation) {}
+        public void change(RequestKey key, ReservationRecord reservation) {}
     };
 
     /** Returns a reservation, null if there is none. Its end can have passed. */
-    Reservation get(RequestKey key);
+    ReservationRecord get(RequestKey key);
 
     /** Returns the number of the next reservation, 1 or more. Numbers are never used again. */
     long nextNumber();
@@ -48,17 +48,17 @@ public interface ReservationTable {
     boolean isFull();
 
     /**
-     * Observes the time of a request that asks for a reservation, and deletes a bounded number of reservations whose
-     * ends have passed. Returns those of them that were open.
+     * Observes the time of a request, and deletes a bounded number of reservations whose ends have passed. Returns those
+     * of them that were open.
      */
-    List<Reservation> sweep(long atMs);
+    List<ReservationRecord> sweep(long atMs);
 
     /**
      * Adds a reservation, which must have the {@link #nextNumber}. Does nothing if there are too many: for hidden ones,
      * as many as there may be others.
      */
-    void open(RequestKey key, Reservation reservation);
+    void open(RequestKey key, ReservationRecord reservation);
 
     /** Stores a reservation that is in the table and has changed. */
-    void change(RequestKey key, Reservation reservation);
+    void change(RequestKey key, ReservationRecord reservation);
 }

@@ -17,7 +17,7 @@ public interface WritablePolicyStates extends PolicyStates {
     }
 
     @Override
-    default Reservation reservation(RequestKey key) {
+    default ReservationRecord reservation(RequestKey key) {
         return reservations().get(key);
     }
 

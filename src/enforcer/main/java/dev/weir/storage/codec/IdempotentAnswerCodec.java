@@ -42,7 +42,12 @@ public final class IdempotentAnswerCodec {
         out.write(entry.number());
         out.writeSigned(entry.untilMs());
         write(entry.content(), out);
-        if (entry.answer() instanceof IdempotentAnswer.SentToQueue sent) {
+        write(entry.answer(), out);
+        return out.written();
+    }
+
+    void write(IdempotentAnswer answer, StateBytes out) {
+        if (answer instanceof IdempotentAnswer.SentToQueue sent) {
             out.writeByte(SENT);
             out.write(sent.queue());
             out.write(sent.policy().id());
@@ -63,20 +68,26 @@ public final class IdempotentAnswerCodec {
             }
         } else {
             out.writeByte(DECIDED);
-            out.write(decisions.encode((Decision) entry.answer()));
+            out.write(decisions.encode((Decision) answer));
         }
-        return out.written();
     }
 
     public Entry decodeEntry(byte[] bytes) {
         StateBytes in = StateBytes.toRead(bytes, VERSION, "an idempotency entry");
         long number = in.read();
         long untilMs = in.readSigned();
-        ContentHash content = new ContentHash(in.readFixed(), in.readFixed(), in.readFixed(), in.readFixed());
-        return new Entry(number, untilMs, content, in.readByte() == SENT ? sent(in) : decision(in));
+        return new Entry(number, untilMs, readContent(in), read(in));
     }
 
-    private static void write(ContentHash content, StateBytes out) {
+    IdempotentAnswer read(StateBytes in) {
+        return in.readByte() == SENT ? sent(in) : decision(in);
+    }
+
+    static ContentHash readContent(StateBytes in) {
+        return new ContentHash(in.readFixed(), in.readFixed(), in.readFixed(), in.readFixed());
+    }
+
+    static void write(ContentHash content, StateBytes out) {
         out.writeFixed(content.first());
         out.writeFixed(content.second());
         out.writeFixed(content.third());

@@ -18,7 +18,7 @@ import java.util.Optional;
  * @param held what it was charged to
  * @param ending how it was ended; empty while it is open
  */
-public record Reservation(
+public record ReservationRecord(
         long number,
         Optional<FirstAnswer> first,
         long cost,
@@ -39,7 +39,7 @@ public record Reservation(
      */
     public record Ending(RequestKind kind, long cost, long atMs) {}
 
-    public Reservation {
+    public ReservationRecord {
         held = List.copyOf(held);
     }
 
@@ -58,12 +58,12 @@ public record Reservation(
     }
 
     /** Returns this reservation, renewed at {@code nowMs}. One that has not started yet keeps its end. */
-    public Reservation renewed(long nowMs) {
-        return new Reservation(number, first, cost, Math.max(fromMs, nowMs), durationMs, held, ending);
+    public ReservationRecord renewed(long nowMs) {
+        return new ReservationRecord(number, first, cost, Math.max(fromMs, nowMs), durationMs, held, ending);
     }
 
     /** Returns this reservation, ended. */
-    public Reservation ended(Ending how) {
-        return new Reservation(number, first, cost, fromMs, durationMs, held, Optional.of(how));
+    public ReservationRecord ended(Ending how) {
+        return new ReservationRecord(number, first, cost, fromMs, durationMs, held, Optional.of(how));
     }
 }

@@ -1,0 +1,101 @@
+package dev.weir.bench;
+
+import dev.weir.bench.candidate.BenchCluster;
+import dev.weir.bench.candidate.Candidate;
+import dev.weir.bench.candidate.ReservedRequests;
+import dev.weir.bench.candidate.TimeSlices;
+import dev.weir.bench.measure.CandidateSeries;
+import dev.weir.bench.measure.ResultTable;
+import dev.weir.bench.measure.RunPlan;
+import dev.weir.event.Request;
+import dev.weir.event.RequestKind;
+import java.util.ArrayList;
+import java.util.HashMap;
+import java.util.List;
+import java.util.Map;
+import java.util.function.Consumer;
+import java.util.function.LongFunction;
+
+/** Compares a reservation and its SETTLE with two plain requests, under the same limit. */
+public final class ReserveBench {
+
+    private static final String PLAIN = "two CONSUMEs";
+    private static final String RESERVED = "a reservation and its end";
+    private static final Long RESERVE_MS = 3_600_000L;
+
+    private final RunPlan effort;
+    private final Map<String, String> kafka;
+    private final Consumer<String> progress;
+
+    /**
+     * Creates a benchmark.
+     *
+     * @param kafka Kafka settings of all candidates that override those of {@code weir run}
+     * @param progress receives a line for each measurement
+     */
+    public ReserveBench(RunPlan effort, Map<String, String> kafka, Consumer<String> progress) {
+        this.effort = effort;
+        this.kafka = Map.copyOf(kafka);
+        this.progress = progress;
+    }
+
+    /**
+     * Measures both candidates.
+     *
+     * @param clients the number of clients; each sends as many requests
+     * @param held how many reservations are open at all times
+     */
+    public ResultTable run(String algorithm, long clients, long held) throws Exception {
+        String policies = DecideBench.policyYaml(algorithm);
+        Map<String, BenchCluster.Workload> workloads = new HashMap<>();
+        Map<String, LongFunction<Request>> sources = new HashMap<>();
+        List<Candidate> lanes = new ArrayList<>();
+        ReservedRequests reserved = new ReservedRequests(clients, held, RequestKind.SETTLE, RESERVE_MS);
+        sources.put(RESERVED, reserved);
+        sources.put(PLAIN, number -> plain(reserved.apply(number | 1), number));
+        try (BenchCluster rig = new BenchCluster();
+                BenchCluster.Workload ofPlain = rig.workload(policies, kafka);
+                BenchCluster.Workload ofReserved = rig.workload(policies, kafka)) {
+            workloads.put(PLAIN, ofPlain);
+            workloads.put(RESERVED, ofReserved);
+            try {
+                for (String name : List.of(PLAIN, RESERVED)) {
+                    BenchCluster.Workload workload = workloads.get(name);
+                    long hotBytes = workload.config().state().hotMemoryBytes();
+                    lanes.add(new Candidate(
+                            name,
+                            Candidate.CandidateKind.DECIDE,
+                            workload.config("decide", hotBytes),
+                            DecideBench.JVM));
+                }
+                TimeSlices.RequestSupply supply = (lane, requests) ->
+                        workloads.get(lane.name()).ensureRequests(requests, sources.get(lane.name()));
+                return run(algorithm, clients, held, supply, lanes);
+            } finally {
+                lanes.forEach(Candidate::close);
+            }
+        }
+    }
+
+    private static Request plain(Request reserving, long number) {
+        return reserving.toBuilder()
+                .requestId("request-" + number)
+                .reserveMs(null)
+                .build();
+    }
+
+    private ResultTable run(
+            String algorithm, long clients, long held, TimeSlices.RequestSupply supply, List<Candidate> lanes)
+            throws Exception {
+        TimeSlices slices = new TimeSlices(effort, DecideBench.FIRST_GUESS, progress);
+        long warmUp = Math.max(effort.warmUp(), 2 * held); // until as many are held
+        for (Candidate lane : lanes) {
+            supply.ensureRequests(lane, warmUp * 3 / 2);
+            slices.warmUp(lane, warmUp);
+        }
+        List<CandidateSeries> series = slices.measure(lanes, supply);
+        List<String> notes =
+                List.of("%,d clients; %,d reservations are open, each with its own id".formatted(clients, held));
+        return ResultTable.of("reserve", algorithm, "requests/s", series, notes);
+    }
+}

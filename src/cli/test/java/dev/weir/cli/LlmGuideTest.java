@@ -1,0 +1,30 @@
+package dev.weir.cli;
+
+import static org.assertj.core.api.Assertions.assertThat;
+
+import java.nio.file.Path;
+import org.junit.jupiter.api.Tag;
+import org.junit.jupiter.api.Test;
+import org.junit.jupiter.api.io.TempDir;
+
+/** Runs the commands of the guide to LLM traffic. */
+@Tag("full")
+class LlmGuideTest {
+
+    private static final Path GUIDE = Path.of("topology-docs", "how-to", "llm.md");
+
+    @TempDir
+    Path directory;
+
+    @Test
+    void the_program_prints_what_the_guide_shows() throws Exception {
+        try (CommandWalk walk = new CommandWalk(directory, GUIDE)) {
+            walk.create("llm.yaml");
+            walk.startWeir(walk.next(CommandWalk.WEIR + "run --dev --policies llm.yaml"));
+            walk.create("llm.py");
+            assertThat(walk.run(walk.next("python3 llm.py")))
+                    .isEqualTo(ReadmeTest.blocks(GUIDE, "text").get(0));
+            assertThat(walk.isFinished()).isTrue();
+        }
+    }
+}
