@@ -25,6 +25,7 @@ final class DelayedListener<Q> extends ServerCall.Listener<Q> {
     static final int MAX_STORED = 64;
 
     private final Runnable onOverflow;
+    private final Runnable onEnd;
     private List<Consumer<ServerCall.Listener<Q>>> stored = new ArrayList<>();
     private ServerCall.Listener<Q> delegate; // null until all stored events were delivered
     private boolean isCancelled;
@@ -34,9 +35,11 @@ final class DelayedListener<Q> extends ServerCall.Listener<Q> {
      * Creates a listener.
      *
      * @param onOverflow called once, by the thread of an event, if too many events would have to be stored
+     * @param onEnd called once, by the thread of the event, when the call has ended, whether it was handled or not
      */
-    DelayedListener(Runnable onOverflow) {
+    DelayedListener(Runnable onOverflow, Runnable onEnd) {
         this.onOverflow = onOverflow;
+        this.onEnd = onEnd;
     }
 
     /** Returns whether the call was cancelled while it waited. */
@@ -102,12 +105,21 @@ final class DelayedListener<Q> extends ServerCall.Listener<Q> {
         synchronized (this) {
             isCancelled = true;
         }
-        deliver(ServerCall.Listener::onCancel);
+        end(ServerCall.Listener::onCancel);
     }
 
     @Override
     public void onComplete() {
-        deliver(ServerCall.Listener::onComplete);
+        end(ServerCall.Listener::onComplete);
+    }
+
+    /** gRPC reports the end of each call by one of two events. */
+    private void end(Consumer<ServerCall.Listener<Q>> event) {
+        try {
+            deliver(event);
+        } finally {
+            onEnd.run();
+        }
     }
 
     @Override

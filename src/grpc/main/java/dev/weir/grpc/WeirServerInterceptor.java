@@ -2,6 +2,7 @@ package dev.weir.grpc;
 
 import dev.weir.client.ClientDecision;
 import dev.weir.client.NoDecisionException;
+import dev.weir.client.Reservation;
 import dev.weir.client.WeirClient;
 import dev.weir.client.XRateLimitFields;
 import dev.weir.event.Decision;
@@ -13,9 +14,11 @@ import io.grpc.ServerCall;
 import io.grpc.ServerCallHandler;
 import io.grpc.ServerInterceptor;
 import io.grpc.Status;
+import java.time.Duration;
 import java.util.Locale;
 import java.util.Map;
 import java.util.Objects;
+import java.util.Optional;
 import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.CompletionException;
 import java.util.concurrent.Executor;
@@ -69,10 +72,32 @@ public final class WeirServerInterceptor implements ServerInterceptor {
     private static final int BAD_REQUEST = 400;
     private static final int UNPROCESSABLE = 422;
 
-    private final Function<Request, CompletableFuture<ClientDecision>> decider;
+    private final CallDecider decider;
     private final Function<GrpcCall, Request> requests;
     private final Executor executor;
     private final XRateLimitFields older;
+    private final Optional<Duration> hold; // the ttl of reservations; empty if calls reserve nothing
+
+    /** Decides requests, as {@link WeirClient} does. */
+    interface CallDecider {
+
+        CompletableFuture<ClientDecision> decide(Request request);
+
+        CompletableFuture<Reservation> reserve(Request request, Duration ttl);
+    }
+
+    private record ClientCallDecider(WeirClient weir) implements CallDecider {
+
+        @Override
+        public CompletableFuture<ClientDecision> decide(Request request) {
+            return weir.decide(request);
+        }
+
+        @Override
+        public CompletableFuture<Reservation> reserve(Request request, Duration ttl) {
+            return weir.reserve(request, ttl);
+        }
+    }
 
     /**
      * Creates an interceptor that starts handlers on the client's executor, or, if the policy throttles, in the common
@@ -107,34 +132,55 @@ public final class WeirServerInterceptor implements ServerInterceptor {
      */
     public WeirServerInterceptor(
             WeirClient weir, Function<GrpcCall, Request> requests, Executor executor, XRateLimitFields older) {
-        this(weir::decide, requests, executor, older);
+        this(new ClientCallDecider(weir), requests, executor, older, Optional.empty());
     }
 
     WeirServerInterceptor(
-            Function<Request, CompletableFuture<ClientDecision>> decider,
+            CallDecider decider,
             Function<GrpcCall, Request> requests,
             Executor executor,
-            XRateLimitFields older) {
+            XRateLimitFields older,
+            Optional<Duration> hold) {
         this.decider = decider;
         this.requests = requests;
         this.executor = executor;
         this.older = older;
+        this.hold = hold;
+    }
+
+    /**
+     * Returns a copy of this interceptor that makes a reservation for each call and releases it when the call ends: when
+     * the response was sent, the call was cancelled, its deadline has passed, or its handler has failed. So a call occupies
+     * slots of concurrency limits for its duration. A handler that goes on after gRPC has ended its call occupies none.
+     *
+     * @param ttl how long after its start, or its last renewal, a reservation ends if this process does not release it;
+     *     as in {@link WeirClient#reserve(Request, Duration)}, 1 s to 30 days
+     * @return a new interceptor
+     */
+    public WeirServerInterceptor holding(Duration ttl) {
+        return new WeirServerInterceptor(decider, requests, executor, older, Optional.of(ttl));
     }
 
     @Override
     public <Q, A> ServerCall.Listener<Q> interceptCall(
             ServerCall<Q, A> call, Metadata headers, ServerCallHandler<Q, A> next) {
-        CompletableFuture<ClientDecision> answer;
+        CompletableFuture<Reservation> answer;
         try {
             Request request = requests.apply(new GrpcCall(call.getMethodDescriptor(), headers, call.getAttributes()));
-            answer = decider.apply(Objects.requireNonNull(request, "the function returned no request"));
+            answer = decide(Objects.requireNonNull(request, "the function returned no request"));
         } catch (IllegalArgumentException e) {
             call.close(Status.INVALID_ARGUMENT.withDescription(e.getMessage()), new Metadata());
             return new ServerCall.Listener<>() {};
         }
-        PendingCall<Q, A> pending = new PendingCall<>(call, headers, next);
+        PendingCall<Q, A> pending = new PendingCall<>(call, headers, next, answer);
         var unused = answer.whenComplete(pending::decided);
         return pending.listener;
+    }
+
+    private CompletableFuture<Reservation> decide(Request request) {
+        return hold.isPresent()
+                ? decider.reserve(request, hold.get())
+                : decider.decide(request).thenApply(Reservation::none);
     }
 
     /** A call that waits for its decision. */
@@ -145,21 +191,31 @@ public final class WeirServerInterceptor implements ServerInterceptor {
         private final Context context = Context.current();
         private final DelayedListener<Q> listener;
 
-        PendingCall(ServerCall<Q, A> call, Metadata headers, ServerCallHandler<Q, A> next) {
+        /** @param reserving is released at the end of the call, or when it completes if that is later */
+        PendingCall(
+                ServerCall<Q, A> call,
+                Metadata headers,
+                ServerCallHandler<Q, A> next,
+                CompletableFuture<Reservation> reserving) {
             this.call = call;
             this.headers = headers;
             this.next = next;
-            listener = new DelayedListener<>(() -> call.close(
-                    Status.INTERNAL.withDescription("too many messages before the rate limit was decided"),
-                    new Metadata()));
+            listener = new DelayedListener<>(
+                    () -> call.close(
+                            Status.INTERNAL.withDescription("too many messages before the rate limit was decided"),
+                            new Metadata()),
+                    () -> {
+                        var unused = reserving.thenAccept(Reservation::release);
+                    });
         }
 
-        void decided(ClientDecision answer, Throwable failure) {
+        void decided(Reservation reservation, Throwable failure) {
             if (failure != null) {
                 close(status(failure), new Metadata());
-            } else if (!answer.allowed()) {
-                refuse(answer);
+            } else if (!reservation.isAllowed()) {
+                refuse(reservation.decision());
             } else {
+                ClientDecision answer = reservation.decision();
                 Long delayMs = answer.decision().map(Decision::delayMs).orElse(null);
                 if (delayMs == null || delayMs == 0) {
                     allow(answer);

@@ -41,6 +41,7 @@ import java.time.Duration;
 import java.util.ArrayList;
 import java.util.Iterator;
 import java.util.List;
+import java.util.Optional;
 import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.CopyOnWriteArrayList;
 import java.util.concurrent.CountDownLatch;
@@ -84,10 +85,10 @@ class WeirServerInterceptorTest {
 
     private void start(Transport transport) throws Exception {
         WeirServerInterceptor interceptor = new WeirServerInterceptor(
-                request -> {
+                new StubCallDecider(request -> {
                     requests.add(request);
                     return answers.apply(request);
-                },
+                }),
                 call -> {
                     calls.add(call);
                     return RequestBuilder.of(call.header("x-api-key")
@@ -96,7 +97,8 @@ class WeirServerInterceptorTest {
                             .build();
                 },
                 executor,
-                older);
+                older,
+                Optional.empty());
         String name = "interceptor-test";
         ServerBuilder<?> builder = transport == Transport.IN_PROCESS
                 ? InProcessServerBuilder.forName(name)

@@ -78,6 +78,16 @@ public @interface RateLimited {
     String cost() default "1";
 
     /**
+     * Whether each call makes a reservation, which is released when the call ends: when the method has returned or thrown
+     * an exception; for a future, when it completes or the caller cancels it; for a reactive type, when it completes, fails
+     * or is cancelled. So a call occupies slots of concurrency limits for its duration.
+     *
+     * @return whether to hold what the call needs until it ends; {@code weir.hold-ttl} bounds that if the application is
+     *     killed
+     */
+    boolean hold() default false;
+
+    /**
      * Further attributes, each a name and a SpEL expression: {@code "country=#message.country"}.
      *
      * @return the attributes; one whose expression returns null is left out

@@ -37,6 +37,7 @@ final class RateLimitedExpressions {
     /**
      * An annotation with its expressions.
      *
+     * @param isHeld whether calls hold a reservation
      * @param method the method of the class, not of an interface
      * @param client the expression of the client
      * @param tier the expression of the tier; null if there is none
@@ -44,6 +45,7 @@ final class RateLimitedExpressions {
      */
     private record ParsedAnnotation(
             Method method,
+            boolean isHeld,
             String operation,
             Expression client,
             Expression tier,
@@ -66,6 +68,11 @@ final class RateLimitedExpressions {
 
     String operation(MethodInvocation call) {
         return annotation(call).operation();
+    }
+
+    /** Returns whether a call holds a reservation until it ends. */
+    boolean isHeld(MethodInvocation call) {
+        return annotation(call).isHeld();
     }
 
     /**
@@ -151,6 +158,7 @@ final class RateLimitedExpressions {
         }
         return new ParsedAnnotation(
                 method,
+                annotation.hold(),
                 operation,
                 annotation.client().isEmpty()
                         ? defaultClient

@@ -1,14 +1,17 @@
 package dev.weir.spring;
 
-import dev.weir.client.ClientDecision;
 import dev.weir.client.Fallback;
+import dev.weir.client.Reservation;
 import dev.weir.event.Decision;
 import dev.weir.event.Request;
+import java.time.Duration;
+import java.util.concurrent.CancellationException;
 import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.CompletionException;
 import java.util.concurrent.CompletionStage;
 import java.util.concurrent.Executor;
 import java.util.concurrent.TimeUnit;
+import java.util.concurrent.atomic.AtomicBoolean;
 import org.aopalliance.intercept.MethodInterceptor;
 import org.aopalliance.intercept.MethodInvocation;
 import org.springframework.aop.ProxyMethodInvocation;
@@ -25,14 +28,25 @@ final class RateLimitedInterceptor implements MethodInterceptor {
     private final RateLimitedExpressions expressions;
     private final ThrottleSleeper sleeper;
     private final Fallback fallback;
+    private final Duration holdTtl;
 
-    /** @param sleeper blocks throttled calls of methods that do not return a stage or a reactive type */
+    /**
+     * Creates an interceptor.
+     *
+     * @param sleeper blocks throttled calls of methods that do not return a stage or a reactive type
+     * @param holdTtl the time of reservations
+     */
     RateLimitedInterceptor(
-            WeirDecider decider, RateLimitedExpressions expressions, ThrottleSleeper sleeper, Fallback fallback) {
+            WeirDecider decider,
+            RateLimitedExpressions expressions,
+            ThrottleSleeper sleeper,
+            Fallback fallback,
+            Duration holdTtl) {
         this.decider = decider;
         this.expressions = expressions;
         this.sleeper = sleeper;
         this.fallback = fallback;
+        this.holdTtl = holdTtl;
     }
 
     @Override
@@ -47,28 +61,36 @@ final class RateLimitedInterceptor implements MethodInterceptor {
         if (HAS_REACTOR && ReactiveMethodCall.isReactive(type)) {
             return ReactiveMethodCall.later(call, type, this);
         }
-        ClientDecision answer = join(decide(call));
-        check(call, answer);
-        if (!sleeper.sleep(delayMs(answer))) {
-            throw RateLimitedException.tooManyBlocked(expressions.operation(call), answer, sleeper.maxThreads());
+        Reservation reservation = join(decide(call));
+        try {
+            check(call, reservation);
+            if (!sleeper.sleep(delayMs(reservation))) {
+                throw RateLimitedException.tooManyBlocked(
+                        expressions.operation(call), reservation.decision(), sleeper.maxThreads());
+            }
+            return call.proceed();
+        } finally {
+            var unused = reservation.release();
         }
-        return call.proceed();
     }
 
-    CompletableFuture<ClientDecision> decide(MethodInvocation call) {
+    /** Gets the decision on a call, with a reservation that the caller releases. It holds nothing unless it should. */
+    CompletableFuture<Reservation> decide(MethodInvocation call) {
         Request request = expressions.request(call);
-        return decider.decide(request, fallback);
+        return expressions.isHeld(call)
+                ? decider.reserve(request, holdTtl, fallback)
+                : decider.decide(request, fallback).thenApply(Reservation::none);
     }
 
     /** Throws an exception unless the call is allowed. */
-    void check(MethodInvocation call, ClientDecision answer) {
-        if (!answer.allowed()) {
-            throw new RateLimitedException(expressions.operation(call), answer);
+    void check(MethodInvocation call, Reservation reservation) {
+        if (!reservation.isAllowed()) {
+            throw new RateLimitedException(expressions.operation(call), reservation.decision());
         }
     }
 
-    static long delayMs(ClientDecision answer) {
-        Long delayMs = answer.decision().map(Decision::delayMs).orElse(null);
+    static long delayMs(Reservation reservation) {
+        Long delayMs = reservation.decision().decision().map(Decision::delayMs).orElse(null);
         return delayMs == null ? 0 : delayMs;
     }
 
@@ -79,21 +101,35 @@ final class RateLimitedInterceptor implements MethodInterceptor {
 
     private CompletableFuture<Object> later(MethodInvocation call) {
         MethodInvocation later = copy(call);
-        CompletableFuture<ClientDecision> answer;
+        CompletableFuture<Reservation> answer;
         try {
             answer = decide(call);
         } catch (RuntimeException e) {
             return CompletableFuture.failedFuture(e);
         }
-        return answer.thenCompose(decision -> {
-            check(later, decision);
-            long delayMs = delayMs(decision);
+        AtomicBoolean isOver = new AtomicBoolean();
+        CompletableFuture<Object> result = answer.thenCompose(reservation -> {
+            check(later, reservation);
+            long delayMs = delayMs(reservation);
             if (delayMs == 0) {
                 return proceed(later);
             }
             Executor afterDelay = CompletableFuture.delayedExecutor(delayMs, TimeUnit.MILLISECONDS);
-            return CompletableFuture.runAsync(() -> {}, afterDelay).thenCompose(unused -> proceed(later));
+            return CompletableFuture.runAsync(() -> {}, afterDelay)
+                    .thenCompose(unused -> isOver.get()
+                            ? CompletableFuture.failedFuture(new CancellationException())
+                            : proceed(later));
         });
+        var unused = result.whenComplete((value, failure) -> {
+            isOver.set(true);
+            release(answer);
+        });
+        return result;
+    }
+
+    /** Releases a reservation now, or when it arrives. */
+    static void release(CompletableFuture<Reservation> reserving) {
+        var unused = reserving.thenAccept(Reservation::release);
     }
 
     private static CompletionStage<Object> proceed(MethodInvocation call) {
@@ -106,7 +142,7 @@ final class RateLimitedInterceptor implements MethodInterceptor {
         }
     }
 
-    private static ClientDecision join(CompletableFuture<ClientDecision> answer) throws Throwable {
+    private static Reservation join(CompletableFuture<Reservation> answer) throws Throwable {
         try {
             return answer.join();
         } catch (CompletionException e) {

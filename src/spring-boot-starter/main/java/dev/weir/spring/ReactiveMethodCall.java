@@ -1,6 +1,8 @@
 package dev.weir.spring;
 
+import dev.weir.client.Reservation;
 import java.time.Duration;
+import java.util.concurrent.CompletableFuture;
 import org.aopalliance.intercept.MethodInvocation;
 import org.reactivestreams.Publisher;
 import org.springframework.core.ReactiveAdapter;
@@ -24,17 +26,29 @@ final class ReactiveMethodCall {
     static Object later(MethodInvocation call, Class<?> type, RateLimitedInterceptor interceptor) {
         ReactiveAdapter adapter = ReactiveAdapterRegistry.getSharedInstance().getAdapter(type);
         MethodInvocation later = RateLimitedInterceptor.copy(call);
-        Mono<Object> allowed = Mono.fromFuture(() -> interceptor.decide(later), true)
-                .publishOn(Schedulers.parallel())
-                .flatMap(answer -> {
-                    interceptor.check(later, answer);
-                    long delayMs = RateLimitedInterceptor.delayMs(answer);
-                    return delayMs == 0 ? Mono.just(answer) : Mono.delay(Duration.ofMillis(delayMs));
-                });
         return adapter.fromPublisher(
                 adapter.isMultiValue()
-                        ? allowed.flatMapMany(unused -> Flux.from(result(later, adapter)))
-                        : allowed.flatMap(unused -> Mono.from(result(later, adapter))));
+                        ? Flux.defer(() -> {
+                            CompletableFuture<Reservation> reserving = interceptor.decide(later);
+                            return allowed(later, reserving, interceptor)
+                                    .flatMapMany(unused -> Flux.from(result(later, adapter)))
+                                    .doFinally(signal -> RateLimitedInterceptor.release(reserving));
+                        })
+                        : Mono.defer(() -> {
+                            CompletableFuture<Reservation> reserving = interceptor.decide(later);
+                            return allowed(later, reserving, interceptor)
+                                    .flatMap(unused -> Mono.from(result(later, adapter)))
+                                    .doFinally(signal -> RateLimitedInterceptor.release(reserving));
+                        }));
+    }
+
+    private static Mono<Object> allowed(
+            MethodInvocation call, CompletableFuture<Reservation> reserving, RateLimitedInterceptor interceptor) {
+        return Mono.fromFuture(reserving, true).publishOn(Schedulers.parallel()).flatMap(reservation -> {
+            interceptor.check(call, reservation);
+            long delayMs = RateLimitedInterceptor.delayMs(reservation);
+            return delayMs == 0 ? Mono.just(reservation) : Mono.delay(Duration.ofMillis(delayMs));
+        });
     }
 
     private static Publisher<Object> result(MethodInvocation call, ReactiveAdapter adapter) {

@@ -2,11 +2,16 @@ package dev.weir.spring;
 
 import dev.weir.client.CircuitSettings;
 import dev.weir.client.ClientBuilder;
+import dev.weir.client.ClientDecision;
+import dev.weir.client.Fallback;
+import dev.weir.client.Reservation;
 import dev.weir.client.WeirClient;
+import dev.weir.event.Request;
 import java.time.Duration;
 import java.util.HashMap;
 import java.util.List;
 import java.util.Map;
+import java.util.concurrent.CompletableFuture;
 import org.apache.kafka.common.KafkaException;
 import org.apache.kafka.common.config.ConfigException;
 import org.springframework.beans.factory.ObjectProvider;
@@ -91,7 +96,17 @@ public class WeirAutoConfiguration {
     @Bean
     @ConditionalOnMissingBean
     public WeirDecider weirDecider(WeirClient weir) {
-        return (request, fallback) -> weir.decide(request, TIMEOUT_OF_CLIENT, fallback);
+        return new WeirDecider() {
+            @Override
+            public CompletableFuture<ClientDecision> decide(Request request, Fallback fallback) {
+                return weir.decide(request, TIMEOUT_OF_CLIENT, fallback);
+            }
+
+            @Override
+            public CompletableFuture<Reservation> reserve(Request request, Duration ttl, Fallback fallback) {
+                return weir.reserve(request, ttl, fallback);
+            }
+        };
     }
 
     /** Returns the properties of Kafka's clients. */

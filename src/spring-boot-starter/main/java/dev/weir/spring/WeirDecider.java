@@ -2,7 +2,9 @@ package dev.weir.spring;
 
 import dev.weir.client.ClientDecision;
 import dev.weir.client.Fallback;
+import dev.weir.client.Reservation;
 import dev.weir.event.Request;
+import java.time.Duration;
 import java.util.concurrent.CompletableFuture;
 
 /**
@@ -31,4 +33,18 @@ public interface WeirDecider {
      *     {@link dev.weir.client.WeirClient#decide(Request, java.time.Duration, Fallback)}
      */
     CompletableFuture<ClientDecision> decide(Request request, Fallback fallback);
+
+    /**
+     * Decides a request, charges it, and reserves what it needs until the filter or the {@link RateLimited} method
+     * releases the reservation. By default it calls {@link #decide}, and reserves nothing.
+     *
+     * @param request the request
+     * @param ttl how long after its start, or its last renewal, Weir ends the reservation if nobody releases it
+     * @param fallback what to return if there is no decision in time
+     * @return a future that completes or fails like that of
+     *     {@link dev.weir.client.WeirClient#reserve(Request, Duration, Fallback)}
+     */
+    default CompletableFuture<Reservation> reserve(Request request, Duration ttl, Fallback fallback) {
+        return decide(request, fallback).thenApply(Reservation::none);
+    }
 }

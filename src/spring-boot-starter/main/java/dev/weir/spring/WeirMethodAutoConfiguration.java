@@ -83,6 +83,6 @@ public class WeirMethodAutoConfiguration {
             BeanFactory beans) {
         RateLimitedExpressions expressions = new RateLimitedExpressions(
                 beans, properties.method().client(), environment.getProperty("spring.application.name", "application"));
-        return new RateLimitedInterceptor(decider, expressions, sleeper, properties.fallback());
+        return new RateLimitedInterceptor(decider, expressions, sleeper, properties.fallback(), properties.holdTtl());
     }
 }

@@ -2,6 +2,7 @@ package dev.weir.spring;
 
 import dev.weir.client.Fallback;
 import dev.weir.client.XRateLimitFields;
+import dev.weir.event.Request;
 import dev.weir.http.PathRules;
 import java.time.Duration;
 import java.util.List;
@@ -33,8 +34,10 @@ import org.springframework.expression.spel.standard.SpelExpressionParser;
  * @param maxBlockedThreads how many threads can be blocked at the same time by calls that policies throttle. Further
  *     calls are refused with the delay as retry time. The default is a quarter of server.tomcat.threads.max
  * @param xRateLimit whether responses also have the older fields X-RateLimit-Limit, X-RateLimit-Remaining and
- *     X-RateLimit-Reset, the latter as delta-seconds or epoch-seconds
+ *     X-RateLimit-Reset, the latter as delta-seconds or epoch-seconds, or those of each policy in OpenAI's format
  * @param circuit when the client stops sending requests because recent ones got no decision
+ * @param holdTtl how long after its start, or its last renewal, a reservation that a filter or method holds ends if the
+ *     application does not release it, 1s to 30d. At most the shortest ttl of the concurrency limits that apply
  * @param filter the filter for HTTP requests
  * @param method the methods with the annotation RateLimited
  */
@@ -54,8 +57,23 @@ public record WeirProperties(
         Integer maxBlockedThreads,
         @DefaultValue("none") XRateLimitFields xRateLimit,
         @DefaultValue CircuitProperties circuit,
+        @DefaultValue("30s") Duration holdTtl,
         @DefaultValue FilterProperties filter,
         @DefaultValue MethodProperties method) {
+
+    private static final Duration MIN_HOLD_TTL = Duration.ofSeconds(1);
+    private static final Duration MAX_HOLD_TTL = Duration.ofMillis(Request.MAX_RESERVE_MS);
+
+    /**
+     * Checks the time of reservations.
+     *
+     * @throws InvalidConfigurationPropertyValueException if it is out of its range
+     */
+    public WeirProperties {
+        if (holdTtl.compareTo(MIN_HOLD_TTL) < 0 || holdTtl.compareTo(MAX_HOLD_TTL) > 0) {
+            throw new InvalidConfigurationPropertyValueException("weir.hold-ttl", holdTtl, "It must be 1s to 30d.");
+        }
+    }
 
     /**
      * The circuit breaker of the client.
@@ -89,6 +107,8 @@ public record WeirProperties(
      *     is a range such as 2001:db8:0:1::/64
      * @param onNoDecision what happens if there is no decision in time. The default is allow if weir.fallback is
      *     fail-open, otherwise deny
+     * @param hold whether each request makes a reservation, which is released when its response is complete. It then
+     *     occupies slots of concurrency limits for its duration
      * @param order the order of the filter. The default is after Spring Security
      * @param asyncDelay whether a servlet request that a policy throttles is asynchronous during its delay. Otherwise
      *     its thread is blocked
@@ -103,6 +123,7 @@ public record WeirProperties(
             Map<String, List<String>> attributes,
             @DefaultValue("64") int ipv6Prefix,
             OnNoDecision onNoDecision,
+            @DefaultValue("false") boolean hold,
             @DefaultValue("0") int order,
             @DefaultValue("true") boolean asyncDelay) {
 

@@ -49,10 +49,9 @@ public class WeirReactiveAutoConfiguration {
                 WeirDecider decider, ExchangeRequestMapper mapper, WeirProperties properties) {
             WeirProperties.FilterProperties filter = properties.filter();
             return new WeirReactiveFilter(
-                    decider,
+                    HttpDecider.of(decider, properties),
                     mapper,
                     new HttpRequestMapping(filter),
-                    filter.fallback(properties.fallback()),
                     properties.xRateLimit(),
                     filter.order());
         }

@@ -1,11 +1,13 @@
 package dev.weir.spring;
 
-import dev.weir.client.Fallback;
+import dev.weir.client.Reservation;
 import dev.weir.client.XRateLimitFields;
 import dev.weir.event.Request;
 import java.net.InetSocketAddress;
 import java.security.Principal;
 import java.time.Duration;
+import java.util.Optional;
+import java.util.concurrent.CompletableFuture;
 import org.springframework.core.Ordered;
 import org.springframework.http.HttpCookie;
 import org.springframework.http.HttpStatusCode;
@@ -24,24 +26,21 @@ import reactor.core.scheduler.Schedulers;
  */
 public final class WeirReactiveFilter implements WebFilter, Ordered {
 
-    private final WeirDecider decider;
+    private final HttpDecider decider;
     private final ExchangeRequestMapper mapper;
     private final HttpRequestMapping mapping;
-    private final Fallback fallback;
     private final XRateLimitFields olderFields;
     private final int order;
 
     WeirReactiveFilter(
-            WeirDecider decider,
+            HttpDecider decider,
             ExchangeRequestMapper mapper,
             HttpRequestMapping mapping,
-            Fallback fallback,
             XRateLimitFields olderFields,
             int order) {
         this.decider = decider;
         this.mapper = mapper;
         this.mapping = mapping;
-        this.fallback = fallback;
         this.olderFields = olderFields;
         this.order = order;
     }
@@ -65,17 +64,22 @@ public final class WeirReactiveFilter implements WebFilter, Ordered {
             return chain.filter(exchange);
         }
         return Mono.defer(() -> mapper.map(exchange))
-                .flatMap(this::decide)
-                .onErrorResume(IllegalArgumentException.class, failure -> Mono.just(HttpVerdict.of(failure)))
-                .defaultIfEmpty(HttpVerdict.refusal(HttpVerdict.BAD_REQUEST))
-                .flatMap(verdict -> apply(verdict, exchange, chain));
+                .map(Optional::of)
+                .onErrorResume(IllegalArgumentException.class, failure -> Mono.just(Optional.empty()))
+                .defaultIfEmpty(Optional.empty())
+                .flatMap(request -> request.isPresent()
+                        ? decide(request.get(), exchange, chain)
+                        : apply(HttpVerdict.refusal(HttpVerdict.BAD_REQUEST), exchange, chain));
     }
 
-    private Mono<HttpVerdict> decide(Request request) {
-        return Mono.fromFuture(() -> decider.decide(request, fallback), true)
-                .map(answer -> HttpVerdict.of(answer, olderFields))
+    private Mono<Void> decide(Request request, ServerWebExchange exchange, WebFilterChain chain) {
+        CompletableFuture<Reservation> reserving = decider.decide(request);
+        return Mono.fromFuture(reserving, true)
+                .map(reservation -> HttpVerdict.of(reservation.decision(), olderFields))
                 .onErrorResume(failure -> Mono.fromSupplier(() -> HttpVerdict.of(failure)))
-                .publishOn(Schedulers.parallel());
+                .publishOn(Schedulers.parallel())
+                .flatMap(verdict -> apply(verdict, exchange, chain))
+                .doFinally(signal -> RateLimitedInterceptor.release(reserving));
     }
 
     private static Mono<Void> apply(HttpVerdict verdict, ServerWebExchange exchange, WebFilterChain chain) {

@@ -53,10 +53,9 @@ public class WeirServletAutoConfiguration {
                 WeirDecider decider, ServletRequestMapper mapper, WeirProperties properties) {
             WeirProperties.FilterProperties filter = properties.filter();
             FilterRegistrationBean<WeirServletFilter> bean = new FilterRegistrationBean<>(new WeirServletFilter(
-                    decider,
+                    HttpDecider.of(decider, properties),
                     mapper,
                     new HttpRequestMapping(filter),
-                    filter.fallback(properties.fallback()),
                     properties.xRateLimit()));
             bean.setOrder(filter.order());
             bean.setDispatcherTypes(DispatcherType.REQUEST);

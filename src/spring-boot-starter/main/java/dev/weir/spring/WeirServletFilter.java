@@ -1,6 +1,6 @@
 package dev.weir.spring;
 
-import dev.weir.client.Fallback;
+import dev.weir.client.Reservation;
 import dev.weir.client.XRateLimitFields;
 import dev.weir.event.Request;
 import jakarta.servlet.FilterChain;
@@ -30,22 +30,19 @@ import org.springframework.web.util.WebUtils;
  */
 public final class WeirServletFilter extends OncePerRequestFilter {
 
-    private final WeirDecider decider;
+    private final HttpDecider decider;
     private final ServletRequestMapper mapper;
     private final HttpRequestMapping mapping;
-    private final Fallback fallback;
     private final XRateLimitFields olderFields;
 
     WeirServletFilter(
-            WeirDecider decider,
+            HttpDecider decider,
             ServletRequestMapper mapper,
             HttpRequestMapping mapping,
-            Fallback fallback,
             XRateLimitFields olderFields) {
         this.decider = decider;
         this.mapper = mapper;
         this.mapping = mapping;
-        this.fallback = fallback;
         this.olderFields = olderFields;
     }
 
@@ -62,27 +59,36 @@ public final class WeirServletFilter extends OncePerRequestFilter {
     @Override
     protected void doFilterInternal(HttpServletRequest http, HttpServletResponse response, FilterChain chain)
             throws ServletException, IOException {
-        HttpVerdict verdict = verdict(http);
+        Request request;
+        try {
+            request = mapper.map(http);
+        } catch (IllegalArgumentException e) {
+            response.setStatus(HttpVerdict.BAD_REQUEST);
+            return;
+        }
+        Reservation reservation;
+        try {
+            reservation = decider.decide(request).join();
+        } catch (CompletionException e) {
+            response.setStatus(HttpVerdict.of(e).status());
+            return;
+        }
+        try {
+            apply(HttpVerdict.of(reservation.decision(), olderFields), http, response, chain);
+        } finally {
+            AsyncRelease.atEndOf(http, reservation);
+        }
+    }
+
+    private static void apply(
+            HttpVerdict verdict, HttpServletRequest http, HttpServletResponse response, FilterChain chain)
+            throws ServletException, IOException {
         verdict.headers().forEach(response::setHeader);
         if (verdict.passes()) {
             ServletDelayFilter.setDelay(http, verdict.delayMs());
             chain.doFilter(http, response);
         } else {
             response.setStatus(verdict.status());
-        }
-    }
-
-    private HttpVerdict verdict(HttpServletRequest http) {
-        Request request;
-        try {
-            request = mapper.map(http);
-        } catch (IllegalArgumentException e) {
-            return HttpVerdict.refusal(HttpVerdict.BAD_REQUEST);
-        }
-        try {
-            return HttpVerdict.of(decider.decide(request, fallback).join(), olderFields);
-        } catch (CompletionException e) {
-            return HttpVerdict.of(e);
         }
     }
 

@@ -256,7 +256,8 @@ class WeirAutoConfigurationTest {
                 0,
                 new ClientStats.Fallbacks(0, 0, 0),
                 new ClientStats.Now(inFlight, 0, 0, circuit, leaseCircuit),
-                new ClientStats.Latency(Duration.ZERO, Duration.ZERO, Duration.ZERO));
+                new ClientStats.Latency(Duration.ZERO, Duration.ZERO, Duration.ZERO),
+                new ClientStats.Reservations(0, 0, 0));
     }
 
     @ParameterizedTest
