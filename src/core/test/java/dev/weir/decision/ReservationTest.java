@@ -16,7 +16,6 @@ import dev.weir.decision.state.KeyValueTable;
 import dev.weir.decision.state.PolicyStates;
 import dev.weir.decision.state.QuotaSource;
 import dev.weir.decision.state.ReservationSummary;
-import dev.weir.decision.state.ReservationTable;
 import dev.weir.decision.state.ReservedUse;
 import dev.weir.event.Admission;
 import dev.weir.event.Decision;
@@ -466,7 +465,6 @@ class ReservationTest {
         assertThat(remaining("slots", 5)).isZero();
         assertThat(PolicyStates.NONE.reservation(ReservationOpening.key(consume("r", 1, null, 0))))
                 .isNull();
-        assertThat(ReservationTable.NONE.isFull()).isTrue();
     }
 
     @Test

@@ -7,7 +7,6 @@ import dev.weir.decision.Decider;
 import dev.weir.decision.state.BoundedReservations;
 import dev.weir.decision.state.QuotaSource;
 import dev.weir.decision.state.ReservationRecord;
-import dev.weir.decision.state.ReservationTable;
 import dev.weir.definition.PolicyFile;
 import dev.weir.event.Decision;
 import dev.weir.event.DecisionResult;
@@ -62,7 +61,7 @@ class SnapshotStatesTest {
                 new WriteBackStore<>(states, new CacheBudget(0)),
                 segments,
                 StoredIdempotencyCache.open(answers, WeirConfig.DEFAULTS.state()),
-                ReservationTable.NONE);
+                BoundedReservations.inMemory(1, 0));
         trials = new SnapshotStates(states, new Watched(), answers, open("reservations"));
     }
 
@@ -198,7 +197,7 @@ class SnapshotStatesTest {
                 new WriteBackStore<>(hotStates, new CacheBudget(1 << 20)),
                 hotSegments,
                 StoredIdempotencyCache.open(open("hot-answers"), WeirConfig.DEFAULTS.state()),
-                ReservationTable.NONE);
+                BoundedReservations.inMemory(1, 0));
         Random random = new Random(5);
         List<String> ofLastWrite = List.of();
         List<String> states = List.of();

@@ -4,8 +4,8 @@ import static org.assertj.core.api.Assertions.assertThat;
 
 import dev.weir.config.WeirConfig;
 import dev.weir.decision.Decider;
+import dev.weir.decision.state.BoundedReservations;
 import dev.weir.decision.state.PolicyState;
-import dev.weir.decision.state.ReservationTable;
 import dev.weir.definition.PolicyFile;
 import dev.weir.event.Decision;
 import dev.weir.event.Request;
@@ -43,7 +43,7 @@ class StateCleanerTest {
                 states,
                 open("segments"),
                 StoredIdempotencyCache.open(open("answers"), WeirConfig.DEFAULTS.state()),
-                ReservationTable.NONE);
+                BoundedReservations.inMemory(1, 0));
         policies = PolicyFile.read("test", POLICY).table();
     }
 
@@ -151,7 +151,7 @@ class StateCleanerTest {
                 hot,
                 open("segments"),
                 StoredIdempotencyCache.open(open("answers"), WeirConfig.DEFAULTS.state()),
-                ReservationTable.NONE);
+                BoundedReservations.inMemory(1, 0));
         StateCleaner sweep = new StateCleaner(hot, task::purge, 10, 0);
         use(task, "a", 0);
         use(task, "b", 0);

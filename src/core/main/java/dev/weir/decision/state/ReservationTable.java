@@ -9,35 +9,6 @@ import java.util.List;
  */
 public interface ReservationTable {
 
-    /** Holds no reservations, and always is full. */
-    ReservationTable NONE = new ReservationTable() {
-        @Override
-        public ReservationRecord get(RequestKey key) {
-            return null;
-        }
-
-        @Override
-        public long nextNumber() {
-            return 1;
-        }
-
-        @Override
-        public boolean isFull() {
-            return true;
-        }
-
-        @Override
-        public List<ReservationRecord> sweep(long atMs) {
-            return List.of();
-        }
-
-        @Override
-        public void open(RequestKey key, ReservationRecord reservation) {}
-
-        @Override
-        public void change(RequestKey key, ReservationRecord reservation) {}
-    };
-
     /** Returns a reservation, null if there is none. Its end can have passed. */
     ReservationRecord get(RequestKey key);
 

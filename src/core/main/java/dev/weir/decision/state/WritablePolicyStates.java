@@ -11,10 +11,8 @@ public interface WritablePolicyStates extends PolicyStates {
     /** Stores a state, and before it the segments that its logs have changed; see {@link PolicyState#stored}. */
     void put(StateKey key, PolicyState state);
 
-    /** Returns the reservations of the task. By default, there are none and can be none. */
-    default ReservationTable reservations() {
-        return ReservationTable.NONE;
-    }
+    /** Returns the reservations of the task. */
+    ReservationTable reservations();
 
     @Override
     default ReservationRecord reservation(RequestKey key) {
