@@ -150,7 +150,7 @@ final class ClientReservations implements AutoCloseable {
         Long delayMs = decision.decision().map(Decision::delayMs).orElse(null);
         held.begin(sentNanos + TimeUnit.MILLISECONDS.toNanos(delayMs == null ? 0 : delayMs));
         if (isClosed) {
-            held.clientClosed(); // it may have been added after the others were told
+            held.clientClosed(); // it may have been added after the client closed the others
         }
         if (!result.complete(held)) { // the caller has cancelled the future, so nobody else ends it
             held.close();

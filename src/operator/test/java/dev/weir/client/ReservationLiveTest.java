@@ -92,7 +92,7 @@ class ReservationLiveTest {
         return future.get(SECONDS, TimeUnit.SECONDS);
     }
 
-    /** Returns what is left of a limit of a client, by its policy. */
+    /** Returns what remains of a limit of a client, by its policy. */
     private long remaining(String client, String policy) throws Exception {
         Decision decision = get(weir.peek(request(client, 1))).decision().orElseThrow();
         return decision.limits().stream()

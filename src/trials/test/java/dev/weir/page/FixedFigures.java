@@ -37,7 +37,7 @@ final class FixedFigures implements AutoCloseable {
                     settings.http.compressionStrategy = CompressionStrategy.NONE; // compression would delay events
                     settings.routes.get("/live", LivePage::page);
                     settings.routes.get("/live/{file}", LivePage::file);
-                    settings.routes.get("/v1/live", this::tell);
+                    settings.routes.get("/v1/live", this::stream);
                     settings.routes.get("/v1/live/history", FixedFigures::answer);
                     settings.routes.get("/v1/live/limited", FixedFigures::answerLimited);
                 })
@@ -62,7 +62,7 @@ final class FixedFigures implements AutoCloseable {
                         """.formatted(AT - AT % 60_000, AT, request.queryParam("minutes")));
     }
 
-    private void tell(Context request) throws IOException, InterruptedException {
+    private void stream(Context request) throws IOException, InterruptedException {
         request.contentType("text/event-stream");
         OutputStream out = request.res().getOutputStream();
         write(out, "history", "[]");
