@@ -1,9 +1,11 @@
 package dev.weir.wire;
 
+import dev.weir.avro.LeaseRefund;
 import dev.weir.avro.LeaseReport;
 import dev.weir.event.Rejection;
 import dev.weir.fault.UnreadableException;
 import dev.weir.lease.LeaseRequest;
+import dev.weir.lease.Refund;
 import java.nio.charset.StandardCharsets;
 import java.time.Instant;
 import java.util.ArrayList;
@@ -45,7 +47,11 @@ public final class LeaseRequestAvro {
         List<LeaseReport> reports = new ArrayList<>();
         for (LeaseRequest.Report report : request.reports()) {
             Instant lastUsed = Instant.ofEpochMilli(report.lastUsedMs());
-            reports.add(new LeaseReport(report.leaseId(), report.used(), lastUsed, report.held()));
+            reports.add(new LeaseReport(report.leaseId(), report.used(), lastUsed, report.held(), report.isReserved()));
+        }
+        List<LeaseRefund> refunds = new ArrayList<>();
+        for (Refund refund : request.refunds().refunds()) {
+            refunds.add(new LeaseRefund(refund.leaseId(), Instant.ofEpochMilli(refund.sinceMs()), refund.tokens()));
         }
         return avro.encode(new dev.weir.avro.LeaseRequest(
                 request.holder(),
@@ -58,7 +64,9 @@ public final class LeaseRequestAvro {
                 request.isReset(),
                 request.settled(),
                 request.roundTripMs(),
-                reports));
+                reports,
+                request.refunds().number(),
+                refunds));
     }
 
     /**
@@ -96,7 +104,12 @@ public final class LeaseRequestAvro {
         List<LeaseRequest.Report> reports = new ArrayList<>();
         for (LeaseReport report : event.getReports()) {
             long lastUsedMs = report.getLastUsed().toEpochMilli();
-            reports.add(new LeaseRequest.Report(report.getLeaseId(), report.getUsed(), lastUsedMs, report.getHeld()));
+            reports.add(new LeaseRequest.Report(
+                    report.getLeaseId(), report.getUsed(), lastUsedMs, report.getHeld(), report.getReserved()));
+        }
+        List<Refund> refunds = new ArrayList<>();
+        for (LeaseRefund refund : event.getRefunds()) {
+            refunds.add(new Refund(refund.getLeaseId(), refund.getSince().toEpochMilli(), refund.getTokens()));
         }
         LeaseRequest request = new LeaseRequest(
                 event.getNumber(),
@@ -106,8 +119,8 @@ public final class LeaseRequestAvro {
                         Math.max(event.getMinTokens(), event.getWaitingTokens()),
                         event.getRequestedTokens(),
                         event.getCheckedTokens()),
-                reports,
-                event.getSettled(),
+                new LeaseRequest.Usage(
+                        reports, event.getSettled(), new LeaseRequest.Refunds(event.getRefundNumber(), refunds)),
                 event.getRoundTripMs(),
                 event.getReset());
         return new Addressed(request, event.getPartition());

@@ -36,7 +36,7 @@ abstract sealed class CountedCheck extends PolicyCheck permits LocalCheck, Throt
         for (int i = 0; i < size(); i++) {
             origins.add(state.reserved().origin(i));
         }
-        return new HeldCharge(of.key, observes(), chargedAtMs(), reserving.slotMs(policy()), origins);
+        return new HeldCharge.Counted(of.key, observes(), chargedAtMs(), reserving.slotMs(policy()), origins);
     }
 
     @Override

@@ -154,19 +154,19 @@ public final class Decider {
      */
     public void cancelQueued(String client, String requestId, long number, PolicyTable policies) {
         RequestKey key = new RequestKey(client, RequestKind.CONSUME, requestId);
-        new ReservationEnding(states, policies).cancelQueued(key, number);
+        new ReservationEnding(states, policies, shared).cancelQueued(key, number);
     }
 
     private void sweepReservations(Request request, PolicyTable policies) {
         List<ReservationRecord> over = states.reservations().sweep(request.timestampMs());
         for (int i = 0; i < over.size(); i++) {
-            new ReservationEnding(states, policies).expire(over.get(i));
+            new ReservationEnding(states, policies, shared).expire(over.get(i));
         }
     }
 
     private DecisionResult decideOnly(Request request, PolicyTable policies) {
         if (request.isForReservation()) {
-            return new ReservationEnding(states, policies).decide(request);
+            return new ReservationEnding(states, policies, shared).decide(request);
         }
         if (request.kind() == RequestKind.CANCEL) {
             return Admission.cancel(request);

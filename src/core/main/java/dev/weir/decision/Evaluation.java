@@ -220,10 +220,10 @@ record Evaluation(PolicyCheck[] checks, long nowMs, long leaseTimeMs, Throttling
         PolicyCheck[] next = new PolicyCheck[checks.length];
         for (int i = 0; i < next.length; i++) {
             boolean denied = refused || checks[i].refuses();
+            boolean reserves = reserving.holds(checks[i]);
             next[i] = checks[i] instanceof LeasedCheck leased
-                    ? leased.charged(denied)
-                    : ((CountedCheck) checks[i])
-                            .charged(denied, reserving.holds(checks[i]) ? reserving : Reserving.NONE);
+                    ? leased.charged(denied, reserves)
+                    : ((CountedCheck) checks[i]).charged(denied, reserves ? reserving : Reserving.NONE);
         }
         Evaluation charged = new Evaluation(next, nowMs, leaseTimeMs, throttling, shapingIndex);
         return refused && throttles() ? charged.throttledAgain() : charged;

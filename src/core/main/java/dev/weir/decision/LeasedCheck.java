@@ -1,5 +1,6 @@
 package dev.weir.decision;
 
+import dev.weir.decision.state.HeldCharge;
 import dev.weir.decision.state.WritableLeases;
 import dev.weir.event.AwaitLease;
 import dev.weir.event.RequestKind;
@@ -106,8 +107,10 @@ final class LeasedCheck extends PolicyCheck {
     /**
      * Uses the leases, unless the request is denied, and returns this check after that. A reset frees what all holders
      * have used.
+     *
+     * @param reserves whether the request creates a reservation, which can be refunded
      */
-    LeasedCheck charged(boolean denied) {
+    LeasedCheck charged(boolean denied, boolean reserves) {
         WritableLeases leases = leased.context.leases();
         long cost = leased.request.cost();
         if (!denied && leased.request.kind() == RequestKind.RESET) {
@@ -117,11 +120,19 @@ final class LeasedCheck extends PolicyCheck {
         if (denied || cost == 0) {
             return this;
         }
-        LeaseBook charged = leased.request.kind() == RequestKind.SETTLE
-                ? book.settle(cost, nowMs, atMs)
-                : book.take(cost, nowMs, atMs);
+        LeaseBook charged;
+        if (leased.request.kind() == RequestKind.SETTLE) {
+            charged = book.settle(cost, nowMs, atMs);
+        } else {
+            charged = reserves ? book.reserve(cost, nowMs, atMs) : book.take(cost, nowMs, atMs);
+        }
         leases.put(leased.key, charged);
         return with(charged);
+    }
+
+    /** Returns what a reservation took of the leases since an earlier check. */
+    HeldCharge.Leased held(LeasedCheck before) {
+        return new HeldCharge.Leased(leased.key, observes(), atMs, book.takenSince(before.book));
     }
 
     @Override

@@ -63,6 +63,8 @@ public record OpenReservation(String requestId, long cost, long sinceMs, long en
                 held.key().policyId(),
                 held.key().namesAndValues(),
                 held.observes(),
-                hasSlots ? Optional.of(reservation.slotEndMs(held)) : Optional.empty());
+                hasSlots && held instanceof HeldCharge.Counted counted
+                        ? Optional.of(reservation.slotEndMs(counted))
+                        : Optional.empty());
     }
 }

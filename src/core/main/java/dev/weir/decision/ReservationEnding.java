@@ -2,13 +2,18 @@ package dev.weir.decision;
 
 import dev.weir.decision.state.HeldCharge;
 import dev.weir.decision.state.HeldState;
+import dev.weir.decision.state.LeaseContext;
 import dev.weir.decision.state.PolicyState;
+import dev.weir.decision.state.QuotaSource;
 import dev.weir.decision.state.ReservationRecord;
+import dev.weir.decision.state.WritableLeases;
 import dev.weir.decision.state.WritablePolicyStates;
 import dev.weir.event.Decision;
 import dev.weir.event.Reason;
 import dev.weir.event.Request;
 import dev.weir.event.RequestKind;
+import dev.weir.lease.LeaseBook;
+import dev.weir.lease.LeaseTerms;
 import dev.weir.policy.Policy;
 import dev.weir.policy.PolicyTable;
 import dev.weir.policy.RequestKey;
@@ -27,8 +32,11 @@ import java.util.Optional;
  * </pre>
  *
  * <p>All are {@code ALLOWED} but {@code RESERVATION_ENDED}. A SETTLE with another cost is another way.
+ *
+ * <p>What was taken of leases of shared limits returns to these leases, or to the ledger with the next message. What was
+ * used beyond the estimate is used now, like a SETTLE that names no reservation.
  */
-record ReservationEnding(WritablePolicyStates states, PolicyTable policies) {
+record ReservationEnding(WritablePolicyStates states, PolicyTable policies, QuotaSource shared) {
 
     private static final int GONE = 410;
 
@@ -95,16 +103,34 @@ record ReservationEnding(WritablePolicyStates states, PolicyTable policies) {
 
     private void end(ReservationRecord reservation, ReservationRecord.Ending how, long nowMs) {
         for (HeldCharge held : reservation.held()) {
-            state(reservation, held, nowMs)
-                    .map(HeldState::freed)
-                    .map(state -> how.kind() == RequestKind.RELEASE ? state.forgotten() : state.settled(how.cost()))
-                    .ifPresent(state -> put(held, state));
+            if (held instanceof HeldCharge.Counted counted) {
+                state(reservation, counted, nowMs)
+                        .map(HeldState::freed)
+                        .map(state -> how.kind() == RequestKind.RELEASE ? state.forgotten() : state.settled(how.cost()))
+                        .ifPresent(state -> put(counted, state));
+            } else if (how.kind() != RequestKind.RELEASE && shared instanceof LeaseContext context) {
+                settle((HeldCharge.Leased) held, reservation.cost(), how.cost(), context);
+            }
+        }
+    }
+
+    private static void settle(HeldCharge.Leased held, long cost, long actualCost, LeaseContext context) {
+        WritableLeases leases = context.leases();
+        LeaseBook book = leases.book(held.key());
+        long nowMs = context.nowMs();
+        if (actualCost < cost) {
+            LeaseTerms terms = leases.terms(held.key());
+            leases.put(held.key(), book.refund(held.parts(), cost - actualCost, held.chargedAtMs(), terms, nowMs));
+        } else if (actualCost > cost) {
+            leases.put(held.key(), book.settle(actualCost - cost, nowMs, book.decisionTimeMs(nowMs)));
         }
     }
 
     private void renew(ReservationRecord reservation, ReservationRecord renewed, long nowMs) {
         for (HeldCharge held : reservation.held()) {
-            state(reservation, held, nowMs).ifPresent(state -> put(held, state.renewed(renewed)));
+            if (held instanceof HeldCharge.Counted counted) {
+                state(reservation, counted, nowMs).ifPresent(state -> put(counted, state.renewed(renewed)));
+            }
         }
     }
 
@@ -131,12 +157,14 @@ record ReservationEnding(WritablePolicyStates states, PolicyTable policies) {
     /** Makes the charges of a reservation final that nobody has ended in time. */
     void expire(ReservationRecord reservation) {
         for (HeldCharge held : reservation.held()) {
-            state(reservation, held, Long.MIN_VALUE).ifPresent(state -> put(held, state.forgotten()));
+            if (held instanceof HeldCharge.Counted counted) {
+                state(reservation, counted, Long.MIN_VALUE).ifPresent(state -> put(counted, state.forgotten()));
+            }
         }
     }
 
     /** Returns what a reservation holds of a key, at the time of the key or at {@code nowMs} if that is later. */
-    private Optional<HeldState> state(ReservationRecord reservation, HeldCharge held, long nowMs) {
+    private Optional<HeldState> state(ReservationRecord reservation, HeldCharge.Counted held, long nowMs) {
         PolicyState stored = states.get(held.key());
         if (stored == null) {
             return Optional.empty();
@@ -147,7 +175,7 @@ record ReservationEnding(WritablePolicyStates states, PolicyTable policies) {
                 .filter(HeldState::isHeld);
     }
 
-    private void put(HeldCharge held, HeldState state) {
+    private void put(HeldCharge.Counted held, HeldState state) {
         if (state.isChanged()) {
             states.put(held.key(), state.toStore());
         }

@@ -125,11 +125,16 @@ final class ReservationOpening {
     private static List<HeldCharge> held(Evaluation evaluated, Evaluation charged, Reserving reserving) {
         List<HeldCharge> held = new ArrayList<>();
         for (int i = 0; i < charged.checks().length; i++) {
-            if (charged.checks()[i] instanceof CountedCheck counted
-                    && reserving.holds(counted)
-                    && !evaluated.checks()[i].refuses()
-                    && counted.policy().countsUsage()) {
-                held.add(counted.held(reserving));
+            PolicyCheck check = charged.checks()[i];
+            if (!reserving.holds(check)
+                    || evaluated.checks()[i].refuses()
+                    || !check.policy().countsUsage()) {
+                continue;
+            }
+            if (check instanceof LeasedCheck leased) {
+                held.add(leased.held((LeasedCheck) evaluated.checks()[i]));
+            } else {
+                held.add(((CountedCheck) check).held(reserving));
             }
         }
         return held;

@@ -15,11 +15,23 @@ package dev.weir.lease;
  * @param used tokens used so far
  * @param lastUsedMs the decision time of the last use
  * @param term when the lease was requested, and for which time it was granted
- * @param isReported whether the current usage was reported to the ledger
+ * @param reports what was reported to the ledger
  * @param isClosing whether unneeded tokens were returned because the lease is about to expire
  */
-public record Lease(
-        long id, long amount, long used, long lastUsedMs, Term term, boolean isReported, boolean isClosing) {
+public record Lease(long id, long amount, long used, long lastUsedMs, Term term, Reports reports, boolean isClosing) {
+
+    /**
+     * What of the usage was reported to the ledger.
+     *
+     * @param count how many reports there were
+     * @param isCurrent whether the last one had the current usage
+     * @param isReserved whether reservations have used the lease, so that part of the usage can be refunded
+     */
+    public record Reports(long count, boolean isCurrent, boolean isReserved) {
+
+        /** Nothing is to be reported. */
+        public static final Reports NONE = new Reports(0, true, false);
+    }
 
     /**
      * The time for which a lease was granted.
@@ -45,7 +57,7 @@ public record Lease(
                 0,
                 0,
                 new Term(granted.appendedAtMs(), granted.fromMs(), granted.untilMs(), sentMs),
-                true,
+                Reports.NONE,
                 false);
     }
 
@@ -67,19 +79,46 @@ public record Lease(
         return term.appendedAtMs - term.sentMs;
     }
 
-    Lease used(long tokens, long useMs) {
-        return new Lease(id, amount, used + tokens, useMs, term, false, isClosing);
+    /** Returns whether the current usage was reported to the ledger. */
+    public boolean isReported() {
+        return reports.isCurrent;
+    }
+
+    /** @param byReservation whether the tokens can be {@linkplain #unused refunded} */
+    Lease used(long tokens, long useMs, boolean byReservation) {
+        boolean isReserved = reports.isReserved || byReservation;
+        Reports next = !reports.isCurrent && isReserved == reports.isReserved
+                ? reports
+                : new Reports(reports.count, false, isReserved);
+        return new Lease(id, amount, used + tokens, useMs, term, next, isClosing);
+    }
+
+    /** Returns whether the ledger does not know of a part that a reservation took. */
+    boolean hasUnreported(LeasePart part) {
+        return id == part.leaseId() && reports.count == part.reports();
+    }
+
+    /** Returns the lease as if a reservation had taken less of it, which is {@linkplain #hasUnreported not reported}. */
+    Lease unused(long tokens) {
+        return new Lease(id, amount, used - tokens, lastUsedMs, term, reports, isClosing);
     }
 
     /** Returns the lease after a report that keeps {@code held} unused tokens and returns the rest. */
     Lease reported(long held, boolean closing) {
-        return new Lease(id, used + held, used, lastUsedMs, term, true, closing);
+        Reports next = new Reports(reports.count + 1, true, reports.isReserved);
+        return new Lease(id, used + held, used, lastUsedMs, term, next, closing);
+    }
+
+    /** Returns the lease, about to expire or not. */
+    Lease closing(boolean closing) {
+        return new Lease(id, amount, used, lastUsedMs, term, reports, closing);
     }
 
     /** Returns the lease expired and without unused tokens. Its usage has yet to be reported to the ledger. */
     Lease revoked() {
         Term ended = new Term(term.appendedAtMs, term.fromMs, term.untilMs, LONG_AGO_MS);
-        return new Lease(id, used, used, lastUsedMs, ended, false, true);
+        Reports next = new Reports(reports.count, false, reports.isReserved);
+        return new Lease(id, used, used, lastUsedMs, ended, next, true);
     }
 
     /** Returns a time, by the holder's clock, at or somewhat after the last use. */

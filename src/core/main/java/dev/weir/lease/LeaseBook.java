@@ -1,7 +1,6 @@
 package dev.weir.lease;
 
 import dev.weir.lease.LeaseRequest.Report;
-import dev.weir.limit.Limit;
 import java.util.ArrayList;
 import java.util.Comparator;
 import java.util.List;
@@ -29,6 +28,7 @@ import java.util.OptionalLong;
  *   amount               the demand within a term, less what these leases hold
  *   returns              the part of a lease that exceeds the demand, a lead before the lease expires
  *   reports usage        with each request; a lease that is used up, a lead later if no request is sent before
+ *   reports refunds      with each message; a lead later if none is sent before
  *   asks a question      for a PEEK that needs more than is available, unless the ledger has responded recently
  * </pre>
  *
@@ -46,7 +46,7 @@ import java.util.OptionalLong;
  * @param demand the recent demand
  * @param request the latest request for a lease
  * @param lastLeaseId the highest id of a lease received so far
- * @param settled tokens used in excess of all leases and not yet reported to the ledger
+ * @param corrections what is not yet reported to the ledger besides the usage of leases
  * @param balance what is known of the tokens that the leases do not cover
  */
 public record LeaseBook(
@@ -55,8 +55,11 @@ public record LeaseBook(
         Demand demand,
         LastRequest request,
         long lastLeaseId,
-        long settled,
+        Corrections corrections,
         LedgerBalance balance) {
+
+    /** The most leases of which a reservation remembers what it took. What it took of others is not refunded. */
+    public static final int MAX_PARTS = 16;
 
     private static final long MS_PER_SECOND = 1_000;
 
@@ -212,12 +215,13 @@ public record LeaseBook(
 
     /** Returns the book of a holder without leases. */
     public static LeaseBook empty() {
-        return new LeaseBook(0, List.of(), Demand.NONE, LastRequest.NONE, 0, 0, LedgerBalance.UNKNOWN);
+        return new LeaseBook(0, List.of(), Demand.NONE, LastRequest.NONE, 0, Corrections.NONE, LedgerBalance.UNKNOWN);
     }
 
     /** Returns a book restored from a store, without demand and without a pending request. */
-    public static LeaseBook fromStore(long clockMs, List<Lease> leases, long lastLease, long settled) {
-        return new LeaseBook(clockMs, leases, Demand.NONE, LastRequest.NONE, lastLease, settled, LedgerBalance.UNKNOWN);
+    public static LeaseBook fromStore(long clockMs, List<Lease> leases, long lastLease, Corrections corrections) {
+        return new LeaseBook(
+                clockMs, leases, Demand.NONE, LastRequest.NONE, lastLease, corrections, LedgerBalance.UNKNOWN);
     }
 
     /**
@@ -229,14 +233,15 @@ public record LeaseBook(
      */
     public static LeaseBook reconstructed(
             long available, OptionalLong free, long atMs, long retryAfterMs, boolean isLent) {
-        Lease lease = new Lease(1, available, 0, 0, new Lease.Term(atMs, atMs, Long.MAX_VALUE, 0), true, false);
+        Lease.Term term = new Lease.Term(atMs, atMs, Long.MAX_VALUE, 0);
+        Lease lease = new Lease(1, available, 0, 0, term, Lease.Reports.NONE, false);
         LastRequest refused = retryAfterMs == 0
                 ? LastRequest.NONE
                 : new LastRequest(0, 0, 0, 1, retryAfterMs, retryAfterMs, new Scarcity(1, Long.MAX_VALUE, isLent));
         LedgerBalance balance = free.isEmpty()
                 ? LedgerBalance.UNKNOWN
                 : new LedgerBalance(free.getAsLong(), Lease.LONG_AGO_MS, Long.MAX_VALUE, 0, LedgerBalance.Check.NONE);
-        return new LeaseBook(atMs, List.of(lease), Demand.NONE, refused, 1, 0, balance);
+        return new LeaseBook(atMs, List.of(lease), Demand.NONE, refused, 1, Corrections.NONE, balance);
     }
 
     /** Returns the decision time of a decision made at {@code nowMs}. */
@@ -351,7 +356,7 @@ public record LeaseBook(
 
     /** Returns the book with {@code cost} added to the demand, whether it can be met or not. */
     public LeaseBook withDemand(long cost, long nowMs) {
-        return new LeaseBook(clockMs, leases, demand.plus(cost, nowMs), request, lastLeaseId, settled, balance);
+        return new LeaseBook(clockMs, leases, demand.plus(cost, nowMs), request, lastLeaseId, corrections, balance);
     }
 
     /**
@@ -361,17 +366,91 @@ public record LeaseBook(
      * @throws IllegalArgumentException if fewer are {@link #available}
      */
     public LeaseBook take(long cost, long nowMs, long atMs) {
+        return take(cost, nowMs, atMs, false);
+    }
+
+    /** Like {@link #take}, for a reservation, which can be {@linkplain #refund refunded}. */
+    public LeaseBook reserve(long cost, long nowMs, long atMs) {
+        return take(cost, nowMs, atMs, true);
+    }
+
+    private LeaseBook take(long cost, long nowMs, long atMs, boolean byReservation) {
         long left = cost;
         List<Lease> next = new ArrayList<>(leases.size());
         for (Lease lease : leases) {
             long part = isUsable(lease, nowMs, atMs) ? Math.min(left, lease.remaining()) : 0;
             left -= part;
-            next.add(part == 0 ? lease : lease.used(part, atMs));
+            next.add(part == 0 ? lease : lease.used(part, atMs, byReservation));
         }
         if (left > 0) {
             throw new IllegalArgumentException(cost + " tokens requested, but the leases lack " + left + " of them");
         }
-        return new LeaseBook(atMs, next, demand, request, lastLeaseId, settled, balance);
+        return new LeaseBook(atMs, next, demand, request, lastLeaseId, corrections, balance);
+    }
+
+    /**
+     * Returns what was taken of leases since an earlier book that has the same leases, at most of {@value #MAX_PARTS} of
+     * them.
+     */
+    public List<LeasePart> takenSince(LeaseBook before) {
+        List<LeasePart> parts = new ArrayList<>();
+        for (int i = 0; i < leases.size() && parts.size() < MAX_PARTS; i++) {
+            Lease lease = leases.get(i);
+            long tokens = lease.used() - before.leases.get(i).used();
+            if (tokens > 0) {
+                parts.add(new LeasePart(lease.id(), tokens, lease.reports().count()));
+            }
+        }
+        return parts;
+    }
+
+    /**
+     * Returns the book as if a reservation had taken less. Tokens whose use was not reported return to their lease, and
+     * can be used again in its time. Others are refunded by the ledger.
+     *
+     * <p>The ledger counts the tokens of a lease as lent from its grant until they are reported, whatever they are used
+     * for. So all that {@link Ledger} claims holds with the smaller use, too. What was reported has a time in the
+     * ledger, from which another use of the same tokens would not be counted for long enough.
+     *
+     * @param parts what the reservation took
+     * @param tokens how much less
+     * @param usedAtMs the decision time of the reservation
+     */
+    public LeaseBook refund(List<LeasePart> parts, long tokens, long usedAtMs, LeaseTerms terms, long nowMs) {
+        List<Lease> next = new ArrayList<>(leases);
+        List<LeasePart> reported = new ArrayList<>();
+        long left = tokens;
+        for (LeasePart part : parts) {
+            int index = indexOfUnreported(part);
+            if (index < 0) {
+                reported.add(part);
+            } else {
+                long here = Math.min(left, part.tokens());
+                next.set(index, next.get(index).unused(here));
+                left -= here;
+            }
+        }
+        Corrections pending = corrections;
+        for (LeasePart part : reported) {
+            long there = Math.min(left, part.tokens());
+            if (there > 0) {
+                pending = pending.with(new Refund(part.leaseId(), usedAtMs, there), nowMs + terms.leadMs());
+                left -= there;
+            }
+        }
+        // what was refused may be granted once the ledger has the refund
+        boolean asksAgain = !pending.equals(corrections) && !request.isPending();
+        LastRequest last = asksAgain ? LastRequest.NONE : request;
+        return new LeaseBook(clockMs, next, demand, last, lastLeaseId, pending, balance);
+    }
+
+    private int indexOfUnreported(LeasePart part) {
+        for (int i = 0; i < leases.size(); i++) {
+            if (leases.get(i).hasUnreported(part)) {
+                return i;
+            }
+        }
+        return -1;
     }
 
     /**
@@ -381,9 +460,9 @@ public record LeaseBook(
     public LeaseBook settle(long cost, long nowMs, long atMs) {
         long here = Math.min(cost, available(nowMs, atMs));
         LeaseBook taken = take(here, nowMs, atMs);
-        long rest = settled + Math.min(cost - here, Limit.MAX_LEVEL - settled);
+        Corrections next = corrections.withSettled(cost - here);
         return new LeaseBook(
-                taken.clockMs, taken.leases, demand, request, lastLeaseId, rest, balance.used(cost - here));
+                taken.clockMs, taken.leases, demand, request, lastLeaseId, next, balance.used(cost - here));
     }
 
     /**
@@ -391,7 +470,8 @@ public record LeaseBook(
      * nor does what it responds to an open request.
      */
     LeaseBook reset() {
-        return new LeaseBook(clockMs, leases, demand, LastRequest.NONE, lastLeaseId, settled, LedgerBalance.UNKNOWN);
+        return new LeaseBook(
+                clockMs, leases, demand, LastRequest.NONE, lastLeaseId, corrections, LedgerBalance.UNKNOWN);
     }
 
     /**
@@ -403,7 +483,7 @@ public record LeaseBook(
             return this;
         }
         List<Lease> next = leases.stream().map(Lease::revoked).toList();
-        return new LeaseBook(clockMs, next, demand, LastRequest.NONE, lastLeaseId, settled, LedgerBalance.UNKNOWN);
+        return new LeaseBook(clockMs, next, demand, LastRequest.NONE, lastLeaseId, corrections, LedgerBalance.UNKNOWN);
     }
 
     /** Returns whether {@code response} answers the latest request or question. */
@@ -423,7 +503,7 @@ public record LeaseBook(
     public boolean isStoredLike(LeaseBook other) {
         return clockMs == other.clockMs
                 && lastLeaseId == other.lastLeaseId
-                && settled == other.settled
+                && corrections.isStoredLike(other.corrections)
                 && leases.equals(other.leases);
     }
 
@@ -444,7 +524,7 @@ public record LeaseBook(
     }
 
     private LeaseBook withBalance(LedgerBalance next) {
-        return new LeaseBook(clockMs, leases, demand, request, lastLeaseId, settled, next);
+        return new LeaseBook(clockMs, leases, demand, request, lastLeaseId, corrections, next);
     }
 
     private LeaseBook granted(LeaseResponse.Granted granted, LeaseTerms terms, long nowMs) {
@@ -464,7 +544,7 @@ public record LeaseBook(
         List<Lease> all = new ArrayList<>(leases);
         all.add(lease);
         all.sort(BY_END);
-        return new LeaseBook(clockMs, all, demand, next, Math.max(lastLeaseId, lease.id()), settled, balance);
+        return new LeaseBook(clockMs, all, demand, next, Math.max(lastLeaseId, lease.id()), corrections, balance);
     }
 
     private LeaseBook refused(LeaseResponse.Refused refused, LeaseTerms terms, long nowMs) {
@@ -477,7 +557,7 @@ public record LeaseBook(
                 isForNobody ? request.scarcity : Scarcity.of(request.refused, refused.isLent(), terms, nowMs);
         LastRequest next = new LastRequest(0, 0, nowMs, request.refused, retryAtMs, aheadAtMs, scarcity);
         LedgerBalance left = balance.withResponse(refused, terms, Lease.LONG_AGO_MS, nowMs);
-        return new LeaseBook(clockMs, leases, demand, next, lastLeaseId, settled, left);
+        return new LeaseBook(clockMs, leases, demand, next, lastLeaseId, corrections, left);
     }
 
     /** Returns whether, according to the ledger's last response, the limit has nothing left for {@code cost}. */
@@ -544,7 +624,7 @@ public record LeaseBook(
         Demand now = demand.at(nowMs);
         boolean requests = shouldRequest(now, needs.first, terms, nowMs);
         boolean asks = !requests && (needs.isReset || shouldAsk(needs.peek, terms, nowMs));
-        if (!requests && !asks && settled == 0 && reportAtMs(terms) > nowMs) {
+        if (!requests && !asks && !corrections.isDue(nowMs) && reportAtMs(terms) > nowMs) {
             return null;
         }
         List<Report> reports = new ArrayList<>();
@@ -554,30 +634,32 @@ public record LeaseBook(
             boolean isClosing = lease.isClosing() || closesAtMs(lease, terms) <= nowMs;
             long wanted = isClosing ? now.tokensWithin(Math.max(0, lease.expiresAtMs() - nowMs)) : lease.remaining();
             long held = Math.min(lease.remaining(), wanted);
-            if (!lease.isReported() || held < lease.remaining()) {
-                reports.add(new Report(lease.id(), lease.used(), lease.lastUsedMs(), held));
+            boolean isChanged = !lease.isReported() || held < lease.remaining();
+            if (isChanged) {
+                reports.add(report(lease, held));
             }
             boolean isCharged = nowMs >= lease.expiresAtMs() + terms.graceMs(); // by the ledger, as used
             returned += isCharged ? 0 : lease.remaining() - held;
             if (held > 0) {
-                next.add(lease.reported(held, isClosing));
+                next.add(isChanged ? lease.reported(held, isClosing) : lease.closing(isClosing));
             }
         }
         boolean isAwaited = request.isPending() || balance.check().number() != 0;
         LedgerBalance left = (isAwaited ? balance : balance.sent()).returned(returned);
         long held = next.stream().mapToLong(Lease::remaining).sum();
+        LeaseRequest.Usage usage = usage(session, reports);
         if (asks) {
             long tokens = Math.max(1, needs.peek - held);
             long number = session.nextRequestNumber();
             left = left.withCheck(new LedgerBalance.Check(number, nowMs, tokens, 0, false));
             return new Transition(
-                    new LeaseBook(clockMs, next, now, request, lastLeaseId, 0, left),
-                    message(session, number, LeaseRequest.Wanted.check(tokens), reports, needs.isReset));
+                    new LeaseBook(clockMs, next, now, request, lastLeaseId, Corrections.NONE, left),
+                    message(session, number, LeaseRequest.Wanted.check(tokens), usage, needs.isReset));
         }
         if (!requests) {
-            LeaseRequest report =
-                    settled == 0 && reports.isEmpty() ? null : LeaseRequest.report(session.name(), reports, settled);
-            return new Transition(new LeaseBook(clockMs, next, now, request, lastLeaseId, 0, left), report);
+            return new Transition(
+                    new LeaseBook(clockMs, next, now, request, lastLeaseId, Corrections.NONE, left),
+                    report(session, usage));
         }
         long available = available(nowMs, decisionTimeMs(nowMs));
         long due = request.retryTokens(now, terms);
@@ -594,20 +676,31 @@ public record LeaseBook(
                 0,
                 request.scarcity);
         return new Transition(
-                new LeaseBook(clockMs, next, now, sent, lastLeaseId, 0, left),
-                message(session, sent.number, new LeaseRequest.Wanted(least, waiting, want), reports, needs.isReset));
+                new LeaseBook(clockMs, next, now, sent, lastLeaseId, Corrections.NONE, left),
+                message(session, sent.number, new LeaseRequest.Wanted(least, waiting, want), usage, needs.isReset));
     }
 
-    private LeaseRequest message(
-            LeaseSession session, long number, LeaseRequest.Wanted wanted, List<Report> reports, boolean isReset) {
-        return new LeaseRequest(
-                number,
-                session.name(),
-                wanted,
-                reports,
-                settled,
-                session.roundTrip().smoothedMs(),
-                isReset);
+    private static LeaseRequest message(
+            LeaseSession session, long number, LeaseRequest.Wanted wanted, LeaseRequest.Usage usage, boolean isReset) {
+        long roundTripMs = session.roundTrip().smoothedMs();
+        return new LeaseRequest(number, session.name(), wanted, usage, roundTripMs, isReset);
+    }
+
+    /** Returns a message that reports usage, null if there is none. */
+    private static LeaseRequest report(LeaseSession session, LeaseRequest.Usage usage) {
+        return usage.isNone() ? null : LeaseRequest.report(session.name(), usage);
+    }
+
+    private static Report report(Lease lease, long held) {
+        boolean isReserved = lease.reports().isReserved();
+        return new Report(lease.id(), lease.used(), lease.lastUsedMs(), held, isReserved);
+    }
+
+    private LeaseRequest.Usage usage(LeaseSession session, List<Report> reports) {
+        LeaseRequest.Refunds refunds = corrections.refunds().isEmpty()
+                ? LeaseRequest.Refunds.NONE
+                : new LeaseRequest.Refunds(session.nextRequestNumber(), corrections.refunds());
+        return new LeaseRequest.Usage(reports, corrections.settled(), refunds);
     }
 
     /** Returns whether to ask the ledger whether a cost could be used now. */
@@ -638,23 +731,23 @@ public record LeaseBook(
      * Returns the final message, which reports all usage and returns the rest. The transition has no message if there
      * is nothing to report.
      */
-    public Transition lastMessage(String holder) {
+    public Transition lastMessage(LeaseSession session) {
         List<Report> reports = new ArrayList<>();
         for (Lease lease : leases) {
             if (!lease.isReported() || lease.remaining() > 0) {
-                reports.add(new Report(lease.id(), lease.used(), lease.lastUsedMs(), 0));
+                reports.add(report(lease, 0));
             }
         }
-        LeaseBook next = new LeaseBook(clockMs, List.of(), demand, request, lastLeaseId, 0, balance);
-        boolean isNothing = reports.isEmpty() && settled == 0;
-        return new Transition(next, isNothing ? null : LeaseRequest.report(holder, reports, settled));
+        return new Transition(
+                new LeaseBook(clockMs, List.of(), demand, request, lastLeaseId, Corrections.NONE, balance),
+                report(session, usage(session, reports)));
     }
 
     /**
      * Returns when {@link #nextMessage} has something to do if nothing else happens; {@link Long#MAX_VALUE} for never.
      */
     public long dueAtMs(LeaseTerms terms, long nowMs) {
-        return Math.min(reportAtMs(terms), renewAtMs(terms, nowMs));
+        return Math.min(corrections.dueMs(), Math.min(reportAtMs(terms), renewAtMs(terms, nowMs)));
     }
 
     private long reportAtMs(LeaseTerms terms) {
@@ -702,7 +795,7 @@ public record LeaseBook(
 
     /** Returns whether a new {@link #empty} book would behave the same, except for its clock. */
     public boolean isIdle(LeaseTerms terms, long nowMs) {
-        return leases.isEmpty() && settled == 0 && nowMs >= idleAtMs(terms);
+        return leases.isEmpty() && corrections.isNone() && nowMs >= idleAtMs(terms);
     }
 
     /** Returns when a book without leases becomes {@linkplain #isIdle idle}. */

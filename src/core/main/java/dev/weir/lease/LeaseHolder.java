@@ -240,7 +240,7 @@ public final class LeaseHolder<R> {
 
     /** Returns the final message, which reports all usage and returns the rest; empty if there is nothing to report. */
     public Optional<LeaseRequest> lastMessage() {
-        LeaseBook.Transition sending = book().lastMessage(session.name());
+        LeaseBook.Transition sending = book().lastMessage(session);
         book = sending.book();
         return Optional.ofNullable(sending.message());
     }

@@ -10,19 +10,11 @@ import java.util.List;
  *     is neither
  * @param holder the name of the sender
  * @param wanted the tokens that are requested or asked about
- * @param reports the usage of leases, each absolute since the lease was granted
- * @param settled tokens used in excess of all leases; ledgers ignore it if it is negative
+ * @param usage what the holder has used
  * @param roundTripMs the measured round trip of this holder's requests, 0 if unknown
  * @param isReset whether to free all usage, after the reports are charged
  */
-public record LeaseRequest(
-        long number,
-        String holder,
-        Wanted wanted,
-        List<Report> reports,
-        long settled,
-        long roundTripMs,
-        boolean isReset) {
+public record LeaseRequest(long number, String holder, Wanted wanted, Usage usage, long roundTripMs, boolean isReset) {
 
     /**
      * The tokens that a message requests or asks about.
@@ -55,11 +47,66 @@ public record LeaseRequest(
      * @param used tokens used in total
      * @param lastUsedMs the decision time of the last use; meaningless if there was none
      * @param held tokens that are neither used nor returned
+     * @param isReserved whether some of the tokens used may be refunded later
      */
-    public record Report(long leaseId, long used, long lastUsedMs, long held) {}
+    public record Report(long leaseId, long used, long lastUsedMs, long held, boolean isReserved) {
 
-    public LeaseRequest {
-        reports = List.copyOf(reports);
+        /** Creates a report of usage that is final. */
+        public Report(long leaseId, long used, long lastUsedMs, long held) {
+            this(leaseId, used, lastUsedMs, held, false);
+        }
+    }
+
+    /**
+     * Refunds of usage that was reported before.
+     *
+     * @param number higher than those of all earlier refunds of the holder, so that a repeated message changes nothing;
+     *     0 if there are none
+     * @param refunds the refunds
+     */
+    public record Refunds(long number, List<Refund> refunds) {
+
+        /** There are no refunds. */
+        public static final Refunds NONE = new Refunds(0, List.of());
+
+        public Refunds {
+            refunds = List.copyOf(refunds);
+        }
+    }
+
+    /**
+     * What a holder has used.
+     *
+     * @param reports the usage of leases, each absolute since the lease was granted
+     * @param settled tokens used in excess of all leases; ledgers ignore it if it is negative
+     * @param refunds refunds of what these or earlier reports say
+     */
+    public record Usage(List<Report> reports, long settled, Refunds refunds) {
+
+        public Usage {
+            reports = List.copyOf(reports);
+        }
+
+        /** Creates a usage without refunds. */
+        public Usage(List<Report> reports, long settled) {
+            this(reports, settled, Refunds.NONE);
+        }
+
+        boolean isNone() {
+            return reports.isEmpty() && settled == 0 && refunds.refunds.isEmpty();
+        }
+    }
+
+    /** Creates a message without refunds. */
+    public LeaseRequest(
+            long number,
+            String holder,
+            Wanted wanted,
+            List<Report> reports,
+            long settled,
+            long roundTripMs,
+            boolean isReset) {
+        this(number, holder, wanted, new Usage(reports, settled), roundTripMs, isReset);
     }
 
     /** Creates a message of a holder with at most one waiting request. */
@@ -72,6 +119,18 @@ public record LeaseRequest(
             long settled,
             long roundTripMs) {
         this(number, holder, new Wanted(minTokens, minTokens, requestedTokens), reports, settled, roundTripMs, false);
+    }
+
+    public List<Report> reports() {
+        return usage.reports;
+    }
+
+    public long settled() {
+        return usage.settled;
+    }
+
+    public Refunds refunds() {
+        return usage.refunds;
     }
 
     public long minTokens() {
@@ -90,9 +149,14 @@ public record LeaseRequest(
         return wanted.checkedTokens;
     }
 
-    /** Returns a message that reports usage and requests no lease. */
+    /** Returns a message that reports usage, without refunds, and requests no lease. */
     public static LeaseRequest report(String holder, List<Report> reports, long settled) {
-        return new LeaseRequest(0, holder, 0, 0, reports, settled, 0);
+        return report(holder, new Usage(reports, settled));
+    }
+
+    /** Returns a message that reports usage and requests no lease. */
+    public static LeaseRequest report(String holder, Usage usage) {
+        return new LeaseRequest(0, holder, new Wanted(0, 0, 0), usage, 0, false);
     }
 
     /** Returns a message that only asks whether tokens would be lent, at least 1. */

@@ -1,5 +1,6 @@
 package dev.weir.lease;
 
+import dev.weir.limit.Charge;
 import dev.weir.limit.Limit;
 import dev.weir.limit.LimitAccount;
 import java.util.ArrayList;
@@ -54,6 +55,16 @@ import java.util.Map;
  * contained, the outstanding leases and the new lease were at most B together. (Since charge times never decrease, a
  * bucket with refill by steps is full when it discards the times of its steps.)
  *
+ * <p><b>Refunds.</b> A reservation that turns out to need less returns its tokens to its lease, if they are not reported
+ * yet: they are part of an outstanding lease as before, so the proof holds with the smaller use. Otherwise the ledger
+ * refunds a charge. The proof needs, at each time, an assignment of the remaining uses to the charges such that each is
+ * charged at its time {@code u} or later. A refund of a use at {@code u} takes the first charge {@code c' ≥ u} that is
+ * left. If that was assigned to another use, at {@code u' ≤ c'}, this is now assigned to the charge {@code c ≥ c'} of the
+ * refunded one. A window is refunded if {@code u} is in it; then so is {@code c}. A bucket is as full as if a charge of
+ * the same lease, not before {@code u} and not after {@code c}, had been smaller ({@link Limit#refunded}). So what is in
+ * use after a refund is never less than with the smaller use from the start. It can be more if there were other uses
+ * between {@code u} and {@code c}, or if a lease extends beyond a window.
+ *
  * <p><b>Clocks.</b> The proof compares decision times only, never wall clocks. Ledger time is the broker's time at
  * which a request is appended. A holder derives decision times from the times of its leases and its monotonic clock
  * ({@link Lease}), so they are never behind the ledger's time, and ahead of it by at most the time that the request for
@@ -88,7 +99,7 @@ import java.util.Map;
  * @param leases the outstanding leases, ordered by {@code dueMs}
  * @param refusals the holders that were refused and are expected to return, in the order of their first refusal
  * @param nextLeaseId the id of the next lease
- * @param earlier how usage by leases from before a suspension or a reset is charged
+ * @param earlier how usage by leases from before a suspension or a reset is charged, and which usage can be refunded
  */
 public record Ledger(
         long clockMs,
@@ -162,16 +173,18 @@ public record Ledger(
      * @param resetMs the broker's time when it appended the last reset. Uses that are not after it are not charged
      * @param resetHolder the holder that sent the last reset, after it had reported all usage: what it reports later is
      *     charged; empty if there was no reset
+     * @param refundable what can be refunded
      */
     public record Earlier(
             List<LimitAccount<?>> suspended,
             long suspendedBeforeId,
             long resetBeforeId,
             long resetMs,
-            String resetHolder) {
+            String resetHolder,
+            RefundableUse refundable) {
 
-        /** Nothing was suspended or reset. */
-        public static final Earlier NONE = new Earlier(List.of(), 0, 0, 0, "");
+        /** Nothing was suspended or reset, and nothing can be refunded. */
+        public static final Earlier NONE = new Earlier(List.of(), 0, 0, 0, "", RefundableUse.NONE);
 
         public Earlier {
             suspended = List.copyOf(suspended);
@@ -183,6 +196,21 @@ public record Ledger(
          */
         boolean isFreed(OutstandingLease lease, long lastUsedMs) {
             return lease.leaseId < resetBeforeId && lastUsedMs <= resetMs && !lease.holder.equals(resetHolder);
+        }
+
+        /** Returns whether a refund is of what the last reset has freed, or of an account from before. */
+        boolean isFreed(Refund refund) {
+            return refund.leaseId() < resetBeforeId && refund.sinceMs() <= resetMs;
+        }
+
+        private Earlier withSuspended(List<LimitAccount<?>> others, long beforeId) {
+            return new Earlier(others, beforeId, resetBeforeId, resetMs, resetHolder, refundable);
+        }
+
+        private Earlier with(RefundableUse next) {
+            return next.equals(refundable)
+                    ? this
+                    : new Earlier(suspended, suspendedBeforeId, resetBeforeId, resetMs, resetHolder, next);
         }
     }
 
@@ -215,34 +243,48 @@ public record Ledger(
         return withAccounts(next, List.of());
     }
 
-    /** Like {@link #withAccounts(List)}, with accounts that are suspended: only leases from before are charged to them. */
+    /**
+     * Like {@link #withAccounts(List)}, with accounts that are suspended: only leases from before are charged to them.
+     * What was used up to now is not refunded.
+     */
     public Ledger withAccounts(List<LimitAccount<?>> next, List<LimitAccount<?>> suspended) {
+        return withAccounts(next, suspended, Collections.nCopies(next.size(), clockMs));
+    }
+
+    /**
+     * Like {@link #withAccounts(List, List)}.
+     *
+     * @param refundableAfterMs for each account the time up to which its uses are not refunded: the current time, unless
+     *     the account continues another one with the times of its usage
+     */
+    public Ledger withAccounts(
+            List<LimitAccount<?>> next, List<LimitAccount<?>> suspended, List<Long> refundableAfterMs) {
         long beforeId = suspended.isEmpty() ? 0 : nextLeaseId;
         if (suspended.equals(earlier.suspended)) {
             beforeId = earlier.suspendedBeforeId;
         }
-        Earlier then = new Earlier(suspended, beforeId, earlier.resetBeforeId, earlier.resetMs, earlier.resetHolder);
+        Earlier then = earlier.withSuspended(suspended, beforeId).with(earlier.refundable.after(refundableAfterMs));
         // the migrated states start at clockMs, so no charge may have an earlier time
         return new Ledger(clockMs, clockMs, next, leases, refusals, nextLeaseId, then);
     }
 
     /** Returns this ledger with its accounts in the form in which they are stored. */
     public Ledger withStored(List<LimitAccount<?>> stored, List<LimitAccount<?>> suspended) {
-        Earlier then = new Earlier(
-                suspended, earlier.suspendedBeforeId, earlier.resetBeforeId, earlier.resetMs, earlier.resetHolder);
+        Earlier then = earlier.withSuspended(suspended, earlier.suspendedBeforeId);
         return new Ledger(clockMs, lastChargeMs, stored, leases, refusals, nextLeaseId, then);
     }
 
     /**
      * Returns this ledger with unused accounts, and without suspended ones. Outstanding leases remain, so the limit
      * holds from now on. What other holders have used up to now and report later is not charged; a report that also has
-     * later uses is charged as a whole.
+     * later uses is charged as a whole. What was used up to now is not refunded.
      *
      * @param holder the holder that sent the reset
      * @param nowMs the broker's time when it appended the reset
      */
     public Ledger reset(List<LimitAccount<?>> unused, String holder, long nowMs) {
-        Earlier then = new Earlier(List.of(), 0, nextLeaseId, nowMs, holder);
+        RefundableUse refundable = earlier.refundable.after(unused.size(), Math.max(clockMs, nowMs));
+        Earlier then = new Earlier(List.of(), 0, nextLeaseId, nowMs, holder, refundable);
         return new Ledger(clockMs, clockMs, unused, leases, List.of(), nextLeaseId, then);
     }
 
@@ -264,7 +306,8 @@ public record Ledger(
         List<OutstandingLease> left = new ArrayList<>(leases);
         while (!left.isEmpty() && left.get(0).dueMs <= atMs) {
             OutstandingLease ended = left.remove(0);
-            next = next.charge(ended.leaseId, ended.amount, ended.untilMs - 1);
+            next = next.withRefundable(next.earlier.refundable.unreported(ended.leaseId));
+            next = next.charge(ended.leaseId, ended.amount, ended.untilMs - 1, next.earlier.refundable.hasReserved());
         }
         return new Ledger(atMs, next.lastChargeMs, next.accounts, left, waiting, nextLeaseId, next.earlier);
     }
@@ -301,7 +344,12 @@ public record Ledger(
         for (LeaseRequest.Report report : request.reports()) {
             next = next.applyReport(request.holder(), report);
         }
-        return next.settle(request.settled(), maxUsed);
+        return next.refund(request.holder(), request.refunds()).settle(request.settled(), maxUsed);
+    }
+
+    private Ledger withRefundable(RefundableUse next) {
+        Earlier then = earlier.with(next);
+        return new Ledger(clockMs, lastChargeMs, accounts, leases, refusals, nextLeaseId, then);
     }
 
     /** Answers a request or a question. Parameters are as in {@link #handle}. */
@@ -374,32 +422,70 @@ public record Ledger(
         } else {
             next.remove(place);
         }
+        Ledger known = report.isReserved() ? withRefundable(earlier.refundable.reserved(firstLeaseId())) : this;
         Ledger charged = used > 0 && !earlier.isFreed(lease, report.lastUsedMs())
-                ? charge(lease.leaseId, used, Math.min(report.lastUsedMs(), lease.untilMs - 1))
-                : this;
+                ? known.charge(
+                        lease.leaseId, used, Math.min(report.lastUsedMs(), lease.untilMs - 1), report.isReserved())
+                : known;
         return new Ledger(
                 clockMs, charged.lastChargeMs, charged.accounts, next, refusals, nextLeaseId, charged.earlier);
     }
 
-    private Ledger charge(long leaseId, long amount, long atMs) {
+    /** Returns the lowest id of the outstanding leases; there must be one. */
+    private long firstLeaseId() {
+        return leases.stream().mapToLong(OutstandingLease::leaseId).min().orElseThrow();
+    }
+
+    private Ledger charge(long leaseId, long amount, long atMs, boolean isReserved) {
         long timeMs = Math.max(lastChargeMs, atMs);
-        List<LimitAccount<?>> next = charged(accounts, amount, timeMs);
+        List<LimitAccount<?>> next = isReserved
+                ? chargedReserved(accounts, new Charge(leaseId, timeMs, amount))
+                : charged(accounts, amount, timeMs);
         boolean isEarlier = leaseId < earlier.suspendedBeforeId && !earlier.suspended.isEmpty();
-        Earlier then = !isEarlier
-                ? earlier
-                : new Earlier(
-                        charged(earlier.suspended, amount, timeMs),
-                        earlier.suspendedBeforeId,
-                        earlier.resetBeforeId,
-                        earlier.resetMs,
-                        earlier.resetHolder);
+        Earlier then = isEarlier
+                ? earlier.withSuspended(charged(earlier.suspended, amount, timeMs), earlier.suspendedBeforeId)
+                : earlier;
         return new Ledger(clockMs, timeMs, next, leases, refusals, nextLeaseId, then);
+    }
+
+    private static List<LimitAccount<?>> chargedReserved(List<LimitAccount<?>> accounts, Charge charge) {
+        List<LimitAccount<?>> next = new ArrayList<>(accounts.size());
+        accounts.forEach(account -> next.add(account.chargeReserved(charge)));
+        return next;
     }
 
     private static List<LimitAccount<?>> charged(List<LimitAccount<?>> accounts, long amount, long atMs) {
         List<LimitAccount<?>> next = new ArrayList<>(accounts.size());
         accounts.forEach(account -> next.add(account.charge(amount, atMs)));
         return next;
+    }
+
+    /**
+     * Refunds what reservations have used, as if they had not, unless the message was received before. Usage of accounts
+     * that have been replaced or reset since is not refunded.
+     */
+    private Ledger refund(String holder, LeaseRequest.Refunds refunds) {
+        RefundableUse refundable = earlier.refundable;
+        boolean isNew = !refunds.refunds().isEmpty() && refundable.isNew(holder, refunds.number());
+        if (!isNew || !refundable.hasReserved()) {
+            return this;
+        }
+        List<LimitAccount<?>> next = new ArrayList<>(accounts);
+        int most = Math.min(refunds.refunds().size(), Corrections.MAX_REFUNDS);
+        for (Refund refund : refunds.refunds().subList(0, most)) {
+            boolean isCharged = refund.tokens() > 0
+                    && refund.leaseId() >= refundable.fromLeaseId()
+                    && refund.leaseId() < nextLeaseId
+                    && !earlier.isFreed(refund);
+            for (int i = 0; i < next.size() && isCharged; i++) {
+                if (refund.sinceMs() > refundable.afterMs(i)) {
+                    Charge charge = new Charge(refund.leaseId(), refund.sinceMs(), refund.tokens());
+                    next.set(i, next.get(i).refunded(charge, lastChargeMs));
+                }
+            }
+        }
+        Earlier then = earlier.with(refundable.with(holder, refunds.number()));
+        return new Ledger(clockMs, lastChargeMs, next, leases, refusals, nextLeaseId, then);
     }
 
     /**

@@ -112,6 +112,17 @@ public sealed interface ContinuousBucket extends Limit<ContinuousBucket.Level> p
     }
 
     @Override
+    default Level refunded(Level level, Charge refund, long nowMs) {
+        if (level.open().isEmpty()) {
+            return level;
+        }
+        long drained = drained(level, nowMs);
+        OpenCharges.Correction correction =
+                level.open().then(LevelResponse.drained(drained)).refunded(refund, rate().units(refund.cost()));
+        return new Level(Limit.addToLevel(Math.max(0, drained), correction.change()), nowMs, correction.open());
+    }
+
+    @Override
     default Level forgotten(Level level, Charge charge) {
         return level.open().contains(charge)
                 ? new Level(level.units(), level.atMs(), level.open().without(charge))

@@ -128,6 +128,17 @@ public record Gcra(Rate rate, long burst, boolean countDenied) implements Limit<
     }
 
     @Override
+    public Arrival refunded(Arrival arrival, Charge refund, long nowMs) {
+        if (arrival.open().isEmpty()) {
+            return arrival;
+        }
+        long drained = drained(arrival, nowMs);
+        OpenCharges.Correction correction =
+                arrival.open().then(LevelResponse.drained(drained)).refunded(refund, rate.units(refund.cost()));
+        return arrivalAhead(Limit.addToLevel(Math.max(0, drained), correction.change()), nowMs, correction.open());
+    }
+
+    @Override
     public Arrival forgotten(Arrival arrival, Charge charge) {
         return arrival.open().contains(charge)
                 ? new Arrival(arrival.tatMs(), arrival.part(), arrival.open().without(charge))

@@ -129,6 +129,17 @@ public record IntervalBucket(long tokens, long perMs, long burst, boolean countD
     }
 
     @Override
+    public Steps refunded(Steps steps, Charge refund, long nowMs) {
+        if (steps.open().isEmpty()) {
+            return steps;
+        }
+        Steps now = at(steps, nowMs);
+        OpenCharges.Correction correction =
+                steps.open().then(LevelResponse.drained(drained(steps, now))).refunded(refund, refund.cost());
+        return new Steps(Limit.addToLevel(now.used(), correction.change()), now.stepMs(), correction.open());
+    }
+
+    @Override
     public Steps forgotten(Steps steps, Charge charge) {
         return steps.open().contains(charge)
                 ? new Steps(steps.used(), steps.stepMs(), steps.open().without(charge))

@@ -151,6 +151,22 @@ public sealed interface Limit<S>
      */
     S settled(S state, Charge charge, long actualCost, long nowMs);
 
+    /**
+     * Returns the state as if some charges had been smaller by some tokens in all, which can still be corrected. They
+     * are known by their number and a time: which of the charges with this number from then on had the tokens is not
+     * said. So the usage is never less than if any of them had. Refunds what {@link #settled} with a smaller cost would,
+     * or less, and nothing that has passed since.
+     *
+     * <p>The charge that had the tokens must have been {@linkplain #chargeReserved correctable}, and no charge may have
+     * been settled or {@linkplain #forgotten}. Several charges can have one number.
+     *
+     * @param refund the number of the charges, a time that is not after theirs, and the tokens
+     * @param nowMs the current time, not before the last charge
+     */
+    default S refunded(S state, Charge refund, long nowMs) {
+        return settled(state, new Charge(0, refund.atMs(), refund.cost()), 0, nowMs);
+    }
+
     /** Returns the state without the means to correct a charge, which is final. */
     default S forgotten(S state, Charge charge) {
         return state;

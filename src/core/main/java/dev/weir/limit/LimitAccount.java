@@ -85,6 +85,11 @@ public record LimitAccount<S>(Limit<S> limit, S state) {
         return with(limit.settled(state, charge, fits, nowMs));
     }
 
+    /** Returns the account as if some charges had been smaller. See {@link Limit#refunded}. */
+    public LimitAccount<S> refunded(Charge refund, long nowMs) {
+        return with(limit.refunded(state, refund, nowMs));
+    }
+
     /** Returns the account after a charge became final. */
     public LimitAccount<S> forgotten(Charge charge) {
         return with(limit.forgotten(state, charge));

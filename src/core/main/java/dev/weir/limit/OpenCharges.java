@@ -58,6 +58,10 @@ public record OpenCharges(List<Group> groups) {
             return isAlone && charge.number() == number && charge.atMs() == firstMs;
         }
 
+        private boolean mayHaveSince(Charge refund) {
+            return lastMs >= refund.atMs() && (!isAlone || number == refund.number());
+        }
+
         private boolean mayHave(Charge charge) {
             return !isAlone && charge.atMs() >= firstMs && charge.atMs() <= lastMs;
         }
@@ -176,16 +180,38 @@ public record OpenCharges(List<Group> groups) {
      */
     Correction corrected(Charge charge, long change) {
         int index = indexOf(charge);
-        Group group = groups.get(index);
         List<Group> next = new ArrayList<>(groups);
-        long left = LevelResponse.bounded(change);
-        for (int i = change > 0 && !group.isAlone ? index + 1 : index; i < next.size() && left != 0; i++) {
-            LevelResponse response = next.get(i).response;
-            next.set(i, next.get(i).with(response.after(left)));
-            left = response.to(left);
-        }
+        long left = correct(next, change > 0 && !groups.get(index).isAlone ? index + 1 : index, change);
         remove(next, index);
         return new Correction(left, new OpenCharges(next));
+    }
+
+    /**
+     * Corrects charges with a number from a time on, which can still be corrected. The refund passes through all that
+     * happened since the first of them, or since charges that share a response, among which it can be.
+     *
+     * @param refund the number and the time
+     * @param units what is refunded, in units of the level, 0 or more
+     */
+    Correction refunded(Charge refund, long units) {
+        int first = 0;
+        while (first < groups.size() && !groups.get(first).mayHaveSince(refund)) {
+            first++;
+        }
+        List<Group> next = new ArrayList<>(groups);
+        long left = first == groups.size() ? 0 : correct(next, first, -units);
+        return new Correction(left, new OpenCharges(next));
+    }
+
+    /** Corrects the responses from a group on, and returns the change of the level now. */
+    private static long correct(List<Group> groups, int from, long change) {
+        long left = LevelResponse.bounded(change);
+        for (int i = from; i < groups.size() && left != 0; i++) {
+            LevelResponse response = groups.get(i).response;
+            groups.set(i, groups.get(i).with(response.after(left)));
+            left = response.to(left);
+        }
+        return left;
     }
 
     private int indexOf(Charge charge) {

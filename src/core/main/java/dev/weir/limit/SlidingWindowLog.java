@@ -31,6 +31,9 @@ public record SlidingWindowLog(long limit, long perMs, boolean countDenied) impl
     /** The most dead segments that one request deletes. */
     static final int DELETES_PER_CHARGE = 2;
 
+    /** The most entries that one refund reduces. */
+    static final int REDUCED_PER_REFUND = 32;
+
     /** @throws IllegalArgumentException if {@code limit} or {@code perMs} is not positive or too large */
     public SlidingWindowLog {
         Limit.requireCapacity("limit", limit);
@@ -199,6 +202,34 @@ public record SlidingWindowLog(long limit, long perMs, boolean countDenied) impl
             return refund == 0 ? log : now.corrected(entry, -refund);
         }
         return now.corrected(entry, Math.min(change, MAX_LEVEL - now.liveCost()));
+    }
+
+    /**
+     * Reduces the entries from the time of the refund on, the first ones first, at most {@value #REDUCED_PER_REFUND} of them;
+     * none if that time has left the window.
+     */
+    // Any assignment of the tokens that were used to entries that are not before them stays one: if the first entry u
+    // since the time of a refunded token was that of another, the entry of the refunded one, which is not before u, is
+    // now the other's.
+    @Override
+    public Log refunded(Log log, Charge refund, long nowMs) {
+        if (refund.cost() == 0 || refund.atMs() <= nowMs - perMs) {
+            return log;
+        }
+        Log now = slide(log, nowMs);
+        long left = refund.cost();
+        long beforeMs = refund.atMs() - 1;
+        for (int i = 0; i < REDUCED_PER_REFUND && left > 0; i++) {
+            if (now.tail.size() == 0 || now.tail.lastTimeMs() <= beforeMs) {
+                break;
+            }
+            EntryPosition entry = LogSearch.after(now, beforeMs);
+            long part = Math.min(left, entry.cost());
+            now = part > 0 ? now.corrected(entry, -part) : now;
+            left -= Math.max(0, part);
+            beforeMs = entry.timeMs();
+        }
+        return left == refund.cost() ? log : now;
     }
 
     @Override

@@ -293,7 +293,7 @@ class LeaseBookTest {
     void after_a_restart_leases_are_reported_and_returned_and_never_used() {
         lend(5);
         take(2, NOW + 10);
-        book = LeaseBook.fromStore(book.clockMs(), book.leases(), book.lastLeaseId(), book.settled())
+        book = LeaseBook.fromStore(book.clockMs(), book.leases(), book.lastLeaseId(), book.corrections())
                 .revoked();
         assertThat(book.decisionTimeMs(NOW)).as("the clock of the book").isEqualTo(BROKER + 10);
         assertThat(available(book, NOW)).isZero();
@@ -319,13 +319,13 @@ class LeaseBookTest {
         assertThat(available(beyond, NOW)).isZero();
         LeaseBook.Transition sending = beyond.nextMessage(session, LeaseBook.Needs.NONE, TERMS, NOW);
         assertThat(sending.message()).isEqualTo(LeaseRequest.report("me", List.of(new Report(1, 10, NOW, 0)), 3));
-        assertThat(sending.book().settled()).isZero();
+        assertThat(sending.book().corrections().settled()).isZero();
     }
 
     @Test
     void corrections_add_up_without_an_overflow() {
         LeaseBook beyond = LeaseBook.empty().settle(Long.MAX_VALUE, NOW, NOW).settle(Long.MAX_VALUE, NOW, NOW);
-        assertThat(beyond.settled()).isEqualTo(Limit.MAX_LEVEL);
+        assertThat(beyond.corrections().settled()).isEqualTo(Limit.MAX_LEVEL);
     }
 
     @Test

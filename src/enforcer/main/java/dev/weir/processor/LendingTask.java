@@ -64,7 +64,7 @@ final class LendingTask {
             return refuseUnknownPolicy(request, atMs);
         }
         if (!isKnown) {
-            LeaseRequest report = LeaseRequest.report(request.holder(), request.reports(), request.settled());
+            LeaseRequest report = LeaseRequest.report(request.holder(), request.usage());
             store(storeKey, ledger.handleReport(report, defaultTerms, atMs));
             return refuseUnknownPolicy(request, atMs);
         }

@@ -14,6 +14,7 @@ import dev.weir.event.Reason;
 import dev.weir.event.Request;
 import dev.weir.event.RequestKind;
 import dev.weir.event.StateKey;
+import dev.weir.lease.LeasePart;
 import dev.weir.policy.ContentHash;
 import dev.weir.policy.RequestKey;
 import dev.weir.storage.codec.ReservationEntry;
@@ -58,12 +59,17 @@ class StoredReservationsTest {
                 ? Decision.allowed(request, Reason.WITHIN_LIMITS, fromMs)
                 : new IdempotentAnswer.SentToQueue(
                         "q", new PolicyVersion("p", 4), LimitStatus.of("10/1s", 10L), List.of("o"));
-        HeldCharge held = new HeldCharge(
+        HeldCharge held = new HeldCharge.Counted(
                 new StateKey("c", "p", List.of("x", "y\0")),
                 number % 5 == 0,
                 fromMs - 3,
                 durationMs,
                 List.of(0L, number));
+        HeldCharge leased = new HeldCharge.Leased(
+                new StateKey(StateKey.NO_CLIENT, "q", List.of()),
+                number % 2 == 0,
+                fromMs + 4,
+                List.of(new LeasePart(number << 20, number, 3), new LeasePart(7, 8, 0)));
         return new ReservationRecord(
                 number,
                 number % 7 == 0
@@ -72,7 +78,7 @@ class StoredReservationsTest {
                 number,
                 fromMs,
                 durationMs,
-                number % 4 == 0 ? List.of() : List.of(held, held),
+                number % 4 == 0 ? List.of() : List.of(held, leased, held),
                 number % 3 == 0
                         ? Optional.of(new ReservationRecord.Ending(RequestKind.SETTLE, 5, fromMs - 1))
                         : Optional.empty());

@@ -332,6 +332,96 @@ class SharingTest {
         assertThat(outcomes()).containsExactly(Outcome.DENIED);
     }
 
+    /** Sends a request that is about the reservation of {@code id}, and lets all messages arrive. */
+    private void reservation(RequestKind kind, String id, long cost) throws Exception {
+        boolean settles = kind == RequestKind.SETTLE;
+        send(Request.builder(settles ? "s" + sent++ : id, "alice")
+                .kind(kind)
+                .cost(cost)
+                .settles(settles ? id : null)
+                .reserveMs(kind == RequestKind.CONSUME ? 60_000L : null)
+                .timestampMs(nowMs)
+                .source(0, 0)
+                .build());
+        exchange();
+    }
+
+    /** Lets leases end, which are reported before. */
+    private void endLeases() throws Exception {
+        for (int i = 0; i < 60; i++) {
+            pass(100);
+            exchange();
+        }
+    }
+
+    @ParameterizedTest
+    @ValueSource(strings = {"fixed-window", "sliding-window-log", "sliding-window-counter", "gcra", "token-bucket"})
+    void what_a_reservation_does_not_need_can_be_used_by_others(String algorithm) throws Exception {
+        apply("  - {id: all, key: [], limits: [{algorithm: " + algorithm + ", limit: 1000, per: 1h}]}", 1);
+        reservation(RequestKind.CONSUME, "soon", 900);
+        reservation(RequestKind.SETTLE, "soon", 50);
+        pass(1);
+        reservation(RequestKind.CONSUME, "late", 900);
+        assertThat(outcomes()).as("returned to the lease").containsOnly(Outcome.ALLOWED);
+        endLeases();
+        request("bob", 200);
+        exchange();
+        assertThat(outcomes()).as("950 are reported").containsExactly(Outcome.DENIED);
+        reservation(RequestKind.SETTLE, "late", 100);
+        reservation(RequestKind.SETTLE, "late", 100);
+        send(Request.builder("late", "bob")
+                .kind(RequestKind.CANCEL)
+                .timestampMs(nowMs)
+                .source(0, 0)
+                .build());
+        request("bob", 840);
+        exchange();
+        assertThat(decided())
+                .extracting(Decision::reason)
+                .as("refunded by the ledger, once, for its own client only")
+                .containsExactly(Reason.SETTLED, Reason.SETTLED, Reason.NOTHING_RESERVED, Reason.WITHIN_LIMITS);
+        endLeases();
+        request("bob", 30);
+        exchange();
+        assertThat(outcomes()).as("50 + 100 + 840 are used").containsExactly(Outcome.DENIED);
+    }
+
+    @Test
+    void a_released_reservation_keeps_its_charge_and_a_larger_cost_is_used_at_the_end() throws Exception {
+        apply("  - {id: all, key: [], limits: [{algorithm: fixed-window, limit: 1000, per: 1h}]}", 1);
+        reservation(RequestKind.CONSUME, "released", 300);
+        reservation(RequestKind.CONSUME, "larger", 300);
+        reservation(RequestKind.RELEASE, "released", 0);
+        reservation(RequestKind.SETTLE, "larger", 400);
+        assertThat(outcomes()).containsOnly(Outcome.ALLOWED);
+        endLeases();
+        request("bob", 301);
+        request("bob", 300);
+        exchange();
+        pass(3_000);
+        exchange();
+        assertThat(outcomes()).containsExactlyInAnyOrder(Outcome.DENIED, Outcome.ALLOWED);
+    }
+
+    @Test
+    void a_reservation_from_before_a_reset_is_not_refunded() throws Exception {
+        apply("  - {id: all, key: [], limits: [{algorithm: fixed-window, limit: 1000, per: 1h}]}", 1);
+        reservation(RequestKind.CONSUME, "before", 900);
+        endLeases();
+        request("alice", RequestKind.RESET, 1);
+        exchange();
+        request("bob", 900);
+        exchange();
+        endLeases();
+        reservation(RequestKind.SETTLE, "before", 0);
+        assertThat(outcomes()).containsOnly(Outcome.ALLOWED);
+        pass(1_000);
+        exchange();
+        request("bob", 101);
+        exchange();
+        assertThat(outcomes()).containsExactly(Outcome.DENIED);
+    }
+
     @ParameterizedTest
     @ValueSource(strings = {"", ", max-debt: 5"})
     void a_settlement_leaves_a_shared_limit_at_most_the_maximum_debt(String maxDebt) throws Exception {

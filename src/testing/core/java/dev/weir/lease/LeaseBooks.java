@@ -26,11 +26,18 @@ public final class LeaseBooks {
      */
     public static LeaseBook plus(LeaseBook book, long amount, long free, long nowMs, long termMs) {
         Lease lease = new Lease(
-                book.lastLeaseId() + 1, amount, 0, 0, new Lease.Term(nowMs, nowMs, nowMs + termMs, nowMs), true, false);
+                book.lastLeaseId() + 1,
+                amount,
+                0,
+                0,
+                new Lease.Term(nowMs, nowMs, nowMs + termMs, nowMs),
+                Lease.Reports.NONE,
+                false);
         List<Lease> all = new java.util.ArrayList<>(book.leases());
         all.add(lease);
         LedgerBalance balance = new LedgerBalance(free, nowMs, nowMs + termMs, 0, LedgerBalance.Check.NONE);
-        return new LeaseBook(book.clockMs(), all, book.demand(), book.request(), lease.id(), book.settled(), balance);
+        return new LeaseBook(
+                book.clockMs(), all, book.demand(), book.request(), lease.id(), book.corrections(), balance);
     }
 
     /** Returns the tokens that can be used now. */

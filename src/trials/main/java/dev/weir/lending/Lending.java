@@ -3,6 +3,7 @@ package dev.weir.lending;
 import dev.weir.lease.ClockStepDetector;
 import dev.weir.lease.LeaseBook;
 import dev.weir.lease.LeaseHolder;
+import dev.weir.lease.LeasePart;
 import dev.weir.lease.LeaseRequest;
 import dev.weir.lease.LeaseSession;
 import dev.weir.lease.LeaseTerms;
@@ -62,9 +63,10 @@ final class Lending {
      *     another clock becomes leader
      * @param settles requests at which more usage is settled, or a foreign holder sends a refund to the ledger
      * @param overtakes messages that may arrive before messages that were sent earlier
+     * @param reserves requests with a reservation, which later turns out to cost less
      */
-    record Mishaps(int standstills, int losses, int deaths, int steps, int settles, int overtakes) {
-        static final Mishaps NONE = new Mishaps(0, 0, 0, 0, 0, 0);
+    record Mishaps(int standstills, int losses, int deaths, int steps, int settles, int overtakes, int reserves) {
+        static final Mishaps NONE = new Mishaps(0, 0, 0, 0, 0, 0, 0);
     }
 
     /**
@@ -124,6 +126,7 @@ final class Lending {
     long waited;
     long denied;
     long messages;
+    long refunds;
     /** The settled amount that must be reported to the ledger besides the use of leases. */
     long settled;
 
@@ -208,7 +211,31 @@ final class Lending {
             mostBehindMs = Math.max(mostBehindMs, nowMs + brokerAheadMs - atMs);
             mostAheadMs = Math.max(mostAheadMs, atMs - nowMs - brokerAheadMs);
             admitted += cost;
-            leases.setBook(book.take(cost, clockMs, atMs));
+            if (happens(scene.mishaps.reserves)) {
+                reserve(cost, atMs, nowMs);
+            } else {
+                leases.setBook(book.take(cost, clockMs, atMs));
+            }
+        }
+
+        /** Reserves a cost that turns out to be smaller within two terms, if the holder still knows then. */
+        private void reserve(long cost, long atMs, long nowMs) {
+            LeaseBook before = leases.book();
+            LeaseBook after = before.reserve(cost, clock(nowMs), atMs);
+            leases.setBook(after);
+            List<LeasePart> parts = after.takenSince(before);
+            long less = random.nextLong(cost + 1);
+            AdmittedUse refunded = new AdmittedUse(atMs, -less);
+            int life = lives;
+            later(nowMs + random.nextLong(2 * scene.terms.termMs() + 1), unlessStill(this, at -> {
+                session.checkClock();
+                if (life == lives) {
+                    uses.add(refunded);
+                    refunds++;
+                    leases.setBook(leases.book().refund(parts, less, atMs, leases.terms(), clock(at)));
+                    work(at);
+                }
+            }));
         }
 
         /**

@@ -110,7 +110,13 @@ enum InjectedFlaw {
     LeaseRequest leaseRequest(LeaseRequest r) {
         return this != SETTLES_LOST
                 ? r
-                : new LeaseRequest(r.number(), r.holder(), r.wanted(), r.reports(), 0, r.roundTripMs(), r.isReset());
+                : new LeaseRequest(
+                        r.number(),
+                        r.holder(),
+                        r.wanted(),
+                        new LeaseRequest.Usage(r.reports(), 0, r.refunds()),
+                        r.roundTripMs(),
+                        r.isReset());
     }
 
     /** Returns the response of a ledger. */

@@ -76,12 +76,14 @@ class LendingTest {
                 sometimes(20, random),
                 sometimes(50, random),
                 sometimes(50, random),
-                sometimes(500, random));
+                sometimes(500, random),
+                sometimes(900, random));
     }
 
     private static Mishaps anyButSettles(SplittableRandom random) {
         Mishaps any = any(random);
-        return new Mishaps(any.standstills(), any.losses(), any.deaths(), any.steps(), 0, any.overtakes());
+        return new Mishaps(
+                any.standstills(), any.losses(), any.deaths(), any.steps(), 0, any.overtakes(), any.reserves());
     }
 
     private static int sometimes(int ofThousand, SplittableRandom random) {
@@ -114,13 +116,16 @@ class LendingTest {
     }
 
     private static void assertNeverAbove(Function<SplittableRandom, List<List<Limit<?>>>> limits) {
+        long refunds = 0;
         for (int seed = 0; seed < SCHEDULES; seed++) {
             SplittableRandom random = new SplittableRandom(seed);
             Scene scene = scene(limits.apply(random), LendingTest::any, random);
             Lending lending = new Lending(scene, random.nextLong()).run();
+            refunds += lending.refunds;
             assertThat(lending.broken()).as("seed %d of %s", seed, scene).isNull();
             assertThat(lending.beyondMaxUsed).as("seed %d of %s", seed, scene).isNull();
         }
+        assertThat(refunds).isGreaterThan(SCHEDULES);
     }
 
     /** One window for the whole run, with enough time to return nearly all unused quota. */
@@ -128,7 +133,7 @@ class LendingTest {
     void usage_and_settlements_are_charged() {
         Limit<?> limit = new FixedWindow(1_000_000, 4_000_000_000_000L, false);
         LeaseTerms terms = new LeaseTerms(3_000, 100, 0);
-        Mishaps settles = new Mishaps(0, 0, 0, 0, 50, 0);
+        Mishaps settles = new Mishaps(0, 0, 0, 0, 50, 0, 0);
         Arrivals arrivals = new Arrivals(rates(4, 50), 4, 10_000);
         Scene scene = new Scene(List.of(List.of(limit)), terms, arrivals, 40, 0.01, 100, settles);
         for (int seed = 0; seed < 50; seed++) {

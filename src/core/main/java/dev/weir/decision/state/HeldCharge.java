@@ -1,20 +1,47 @@
 package dev.weir.decision.state;
 
 import dev.weir.event.StateKey;
+import dev.weir.lease.LeasePart;
 import java.util.List;
 
-/**
- * What a reservation was charged to one key of a policy.
- *
- * @param key the policy, and the values of its key fields
- * @param observes whether the policy only observed, so that no answer may depend on its state
- * @param chargedAtMs the time of the charge to the limits other than of concurrency, in milliseconds since the epoch
- * @param slotMs how long the slots are in use if they are not freed, in milliseconds
- * @param origins the origin of the account of each limit: see {@link ReservedUse}
- */
-public record HeldCharge(StateKey key, boolean observes, long chargedAtMs, long slotMs, List<Long> origins) {
+/** What a reservation was charged to one key of a policy. */
+public sealed interface HeldCharge {
 
-    public HeldCharge {
-        origins = List.copyOf(origins);
+    /** Returns the policy, and the values of its key fields. */
+    StateKey key();
+
+    /** Returns whether the policy only observed, so that no answer may depend on its state. */
+    boolean observes();
+
+    /**
+     * Returns the time of the charge to the limits other than of concurrency, in milliseconds since the epoch; of leases
+     * in ledger time.
+     */
+    long chargedAtMs();
+
+    /**
+     * What was charged to limits that are counted in a state.
+     *
+     * @param slotMs how long the slots are in use if they are not freed, in milliseconds
+     * @param origins the origin of the account of each limit: see {@link ReservedUse}
+     */
+    record Counted(StateKey key, boolean observes, long chargedAtMs, long slotMs, List<Long> origins)
+            implements HeldCharge {
+
+        public Counted {
+            origins = List.copyOf(origins);
+        }
+    }
+
+    /**
+     * What was taken of the leases of shared limits.
+     *
+     * @param parts what was taken of each lease; empty if the cost was 0
+     */
+    record Leased(StateKey key, boolean observes, long chargedAtMs, List<LeasePart> parts) implements HeldCharge {
+
+        public Leased {
+            parts = List.copyOf(parts);
+        }
     }
 }

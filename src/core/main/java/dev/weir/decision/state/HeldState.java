@@ -28,7 +28,7 @@ public record HeldState(
         List<LimitAccount<?>> accounts,
         List<DelayedCharge> delayed,
         ReservationRecord reservation,
-        HeldCharge held,
+        HeldCharge.Counted held,
         List<Policy.Term> terms,
         long nowMs) {
 
@@ -38,7 +38,7 @@ public record HeldState(
      * @param policy the version of the policy that is in force, null if there is none
      */
     public static HeldState of(
-            PolicyState stored, ReservationRecord reservation, HeldCharge held, Policy policy, long nowMs) {
+            PolicyState stored, ReservationRecord reservation, HeldCharge.Counted held, Policy policy, long nowMs) {
         long atMs = Math.max(stored.lastChargeMs(), nowMs);
         boolean continues = policy != null && policy.countsUnder(held.key());
         PolicyState started = stored.startedBy(atMs);

@@ -7,6 +7,7 @@ import dev.weir.lease.Ledger;
 import dev.weir.limit.LimitAccount;
 import dev.weir.limit.SegmentedState;
 import dev.weir.policy.Policy;
+import java.util.ArrayList;
 import java.util.List;
 import java.util.function.UnaryOperator;
 
@@ -40,8 +41,32 @@ public record PolicyLedger(Ledger ledger, List<SegmentedState> retired) {
             return this;
         }
         PolicyLedger now = advancedTo(nowMs);
-        PolicyState next = now.usage().migrateTo(policy, now.ledger.clockMs());
-        return new PolicyLedger(now.ledger.withAccounts(next.accounts(), next.suspended()), next.retired());
+        PolicyState next = now.usage(numbered(now.ledger.accounts().size())).migrateTo(policy, now.ledger.clockMs());
+        return new PolicyLedger(
+                now.ledger.withAccounts(next.accounts(), next.suspended(), now.refundableAfterMs(next)),
+                next.retired());
+    }
+
+    /** Returns what shows of each account after a migration which one it continues with its times, if it does. */
+    private static ReservedUse numbered(int accounts) {
+        List<Long> numbers = new ArrayList<>();
+        for (long number = 1; number <= accounts; number++) {
+            numbers.add(number);
+        }
+        return new ReservedUse(Long.MIN_VALUE, numbers);
+    }
+
+    /** Returns the times up to which uses of migrated accounts are not refunded. */
+    private List<Long> refundableAfterMs(PolicyState migrated) {
+        List<Long> afterMs = new ArrayList<>();
+        for (int i = 0; i < migrated.accounts().size(); i++) {
+            int number = (int) migrated.reserved().origin(i);
+            afterMs.add(
+                    number == 0
+                            ? (Long) ledger.clockMs()
+                            : (Long) ledger.earlier().refundable().afterMs(number - 1));
+        }
+        return afterMs;
     }
 
     /** Returns this ledger at a later time. Leases that are due are charged. */
@@ -83,8 +108,18 @@ public record PolicyLedger(Ledger ledger, List<SegmentedState> retired) {
 
     /** Returns the usage in the form of the state of a key that is not shared. */
     public PolicyState usage() {
+        return usage(ReservedUse.NONE);
+    }
+
+    private PolicyState usage(ReservedUse reserved) {
         return new PolicyState(
-                ledger.lastChargeMs(), 0, ledger.accounts(), ledger.earlier().suspended(), retired, List.of());
+                ledger.lastChargeMs(),
+                0,
+                ledger.accounts(),
+                ledger.earlier().suspended(),
+                retired,
+                List.of(),
+                reserved);
     }
 
     /** Returns this ledger for deletion, as {@link PolicyState#purge} does. */

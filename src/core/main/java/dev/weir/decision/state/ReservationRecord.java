@@ -53,7 +53,7 @@ public record ReservationRecord(
     }
 
     /** Returns when the slots of a charge end. */
-    public long slotEndMs(HeldCharge charge) {
+    public long slotEndMs(HeldCharge.Counted charge) {
         return fromMs + charge.slotMs();
     }
 

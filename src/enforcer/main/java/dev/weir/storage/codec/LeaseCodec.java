@@ -2,9 +2,12 @@ package dev.weir.storage.codec;
 
 import dev.weir.decision.state.PolicyLedger;
 import dev.weir.decision.state.PolicyState;
+import dev.weir.lease.Corrections;
 import dev.weir.lease.Lease;
 import dev.weir.lease.LeaseBook;
 import dev.weir.lease.Ledger;
+import dev.weir.lease.Refund;
+import dev.weir.lease.RefundableUse;
 import dev.weir.limit.SegmentReader;
 import java.util.ArrayList;
 import java.util.List;
@@ -14,13 +17,17 @@ import java.util.function.IntFunction;
  * Encodes ledgers and lease books.
  *
  * <pre>
- *   book    = version 1 | expiresAtMs, 8 bytes | clockMs | n, lease × n | last lease id | settled
- *   lease   = id | amount | used | lastUsedMs | appendedAtMs | fromMs | untilMs | sentMs | reported + 2 × closing
+ *   book    = version 1 | expiresAtMs, 8 bytes | clockMs | n, lease × n | last lease id | settled | n, refund × n
+ *   lease   = id | amount | used | lastUsedMs | appendedAtMs | fromMs | untilMs | sentMs |
+ *             reported + 2 × closing + 4 × reserved | number of reports
+ *   refund  = lease id | sinceMs | tokens
  *   ledger  = version 1 | expiresAtMs, 8 bytes | clockMs | next lease id | n, lent × n |
  *             state (as in {@link StateCodec}) | n, refusal × n (omitted if n is 0 and what follows is omitted) |
- *             suspendedBeforeId | resetBeforeId | resetMs | resetHolder (omitted if nothing was suspended or reset)
+ *             suspendedBeforeId | resetBeforeId | resetMs | resetHolder | refundable use
+ *             (omitted if nothing was suspended or reset and nothing can be refunded)
  *   lent    = lease id | holder | amount | used | requested | untilMs | dueMs
  *   refusal = holder | minTokens | requested | untilMs
+ *   refundable use = from lease id | has reserved | n, afterMs × n | n, (holder, last number) × n
  * </pre>
  *
  * <p>Both start like a policy state, so {@link StateCodec#expiresAtMs} can read them too.
@@ -30,6 +37,7 @@ public final class LeaseCodec {
     private static final int VERSION = 1;
     private static final int REPORTED = 1;
     private static final int CLOSING = 2;
+    private static final int RESERVED = 4;
 
     private LeaseCodec() {}
 
@@ -48,10 +56,19 @@ public final class LeaseCodec {
             out.writeSigned(lease.term().fromMs() - lease.term().appendedAtMs());
             out.writeSigned(lease.term().untilMs() - lease.term().fromMs());
             out.writeSigned(lease.term().sentMs());
-            out.writeByte((lease.isReported() ? REPORTED : 0) | (lease.isClosing() ? CLOSING : 0));
+            out.writeByte((lease.isReported() ? REPORTED : 0)
+                    | (lease.isClosing() ? CLOSING : 0)
+                    | (lease.reports().isReserved() ? RESERVED : 0));
+            out.write(lease.reports().count());
         }
         out.write(book.lastLeaseId());
-        out.writeSigned(book.settled());
+        out.writeSigned(book.corrections().settled());
+        out.write(book.corrections().refunds().size());
+        for (Refund refund : book.corrections().refunds()) {
+            out.write(refund.leaseId());
+            out.writeSigned(refund.sinceMs());
+            out.write(refund.tokens());
+        }
         return out.written();
     }
 
@@ -72,18 +89,23 @@ public final class LeaseCodec {
             long untilMs = fromMs + in.readSigned();
             long sentMs = in.readSigned();
             int flags = in.readByte();
-            boolean isReported = (flags & REPORTED) != 0;
-            boolean isClosing = (flags & CLOSING) != 0;
+            Lease.Reports reports = new Lease.Reports(in.read(), (flags & REPORTED) != 0, (flags & RESERVED) != 0);
             leases.add(new Lease(
                     lease,
                     amount,
                     used,
                     lastUsedMs,
                     new Lease.Term(atMs, fromMs, untilMs, sentMs),
-                    isReported,
-                    isClosing));
+                    reports,
+                    (flags & CLOSING) != 0));
         }
-        return LeaseBook.fromStore(clockMs, leases, in.read(), in.readSigned());
+        long lastLease = in.read();
+        long settled = in.readSigned();
+        List<Refund> refunds = new ArrayList<>();
+        for (long left = in.read(); left > 0; left--) {
+            refunds.add(new Refund(in.read(), in.readSigned(), in.read()));
+        }
+        return LeaseBook.fromStore(clockMs, leases, lastLease, Corrections.fromStore(settled, refunds));
     }
 
     public static byte[] encode(PolicyLedger of) {
@@ -119,8 +141,35 @@ public final class LeaseCodec {
             out.write(earlier.resetBeforeId());
             out.writeSigned(earlier.resetMs());
             out.write(earlier.resetHolder());
+            writeRefundable(earlier.refundable(), out);
         }
         return out.written();
+    }
+
+    private static void writeRefundable(RefundableUse refundable, StateBytes out) {
+        out.write(refundable.fromLeaseId());
+        out.writeByte(refundable.hasReserved() ? 1 : 0);
+        out.write(refundable.afterMs().size());
+        refundable.afterMs().forEach(out::writeSigned);
+        out.write(refundable.holders().size());
+        for (RefundableUse.RefundingHolder holder : refundable.holders()) {
+            out.write(holder.holder());
+            out.write(holder.lastNumber());
+        }
+    }
+
+    private static RefundableUse readRefundable(StateBytes in) {
+        long fromLeaseId = in.read();
+        boolean hasReserved = in.readByte() != 0;
+        List<Long> afterMs = new ArrayList<>();
+        for (long left = in.read(); left > 0; left--) {
+            afterMs.add(in.readSigned());
+        }
+        List<RefundableUse.RefundingHolder> holders = new ArrayList<>();
+        for (long left = in.read(); left > 0; left--) {
+            holders.add(new RefundableUse.RefundingHolder(in.readText(), in.read()));
+        }
+        return new RefundableUse(fromLeaseId, hasReserved, afterMs, holders);
     }
 
     /**
@@ -155,7 +204,8 @@ public final class LeaseCodec {
             refusals.add(new Ledger.Refusal(holder, least, wanted, clockMs + in.readSigned()));
         }
         Ledger.Earlier earlier = in.hasMore()
-                ? new Ledger.Earlier(used.suspended(), in.read(), in.read(), in.readSigned(), in.readText())
+                ? new Ledger.Earlier(
+                        used.suspended(), in.read(), in.read(), in.readSigned(), in.readText(), readRefundable(in))
                 : Ledger.Earlier.NONE;
         Ledger ledger = new Ledger(clockMs, used.lastChargeMs(), used.accounts(), leases, refusals, nextLease, earlier);
         return new PolicyLedger(ledger, used.retired());

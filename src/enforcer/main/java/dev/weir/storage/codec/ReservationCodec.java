@@ -6,6 +6,7 @@ import dev.weir.decision.state.ReservationRecord;
 import dev.weir.decision.state.ReservationSummary;
 import dev.weir.event.RequestKind;
 import dev.weir.event.StateKey;
+import dev.weir.lease.LeasePart;
 import dev.weir.policy.RequestKey;
 import dev.weir.storage.codec.ReservationEntry.Bounds;
 import dev.weir.storage.codec.ReservationEntry.Expiries;
@@ -25,6 +26,7 @@ import java.util.TreeMap;
  *                kind of its end  actual cost  end± (flag 1)
  *                n, charge × n  [content, 32 bytes  answer] (flag 2)
  *   charge       key  observes  charged at±  slot duration  m, origin × m
+ *                key  observes + 2  used at±  m, (lease id  tokens  reports) × m
  *   expiries     version  n, (number  end±  client  request id) × n
  *   bounds       version  next number  observed  earliest±  earliest before±  n, (lane  first  end) × n
  * </pre>
@@ -36,6 +38,8 @@ public final class ReservationCodec implements WriteBackCodec<byte[], Reservatio
     private static final int VERSION = 1;
     private static final int ENDED = 1;
     private static final int ANSWERED = 2;
+    private static final int OBSERVES = 1;
+    private static final int LEASED = 2;
 
     private static final byte[] BOUNDS_KEY = {2};
     private static final int EXPIRIES_BYTES = 64;
@@ -123,18 +127,30 @@ public final class ReservationCodec implements WriteBackCodec<byte[], Reservatio
             out.writeSigned(how.atMs());
         });
         out.write(reservation.held().size());
-        for (HeldCharge held : reservation.held()) {
-            out.write(KeyCodec.encode(held.key()));
-            out.writeByte(held.observes() ? 1 : 0);
-            out.writeSigned(held.chargedAtMs());
-            out.write(held.slotMs());
-            out.write(held.origins().size());
-            held.origins().forEach(out::write);
-        }
+        reservation.held().forEach(held -> write(out, held));
         reservation.first().ifPresent(first -> {
             IdempotentAnswerCodec.write(first.content(), out);
             answers.write(first.answer(), out);
         });
+    }
+
+    private static void write(StateBytes out, HeldCharge held) {
+        out.write(KeyCodec.encode(held.key()));
+        out.writeByte((held.observes() ? OBSERVES : 0) | (held instanceof HeldCharge.Leased ? LEASED : 0));
+        if (held instanceof HeldCharge.Leased leased) {
+            out.writeSigned(leased.chargedAtMs());
+            out.write(leased.parts().size());
+            for (LeasePart part : leased.parts()) {
+                out.write(part.leaseId());
+                out.write(part.tokens());
+                out.write(part.reports());
+            }
+        } else if (held instanceof HeldCharge.Counted counted) {
+            out.writeSigned(counted.chargedAtMs());
+            out.write(counted.slotMs());
+            out.write(counted.origins().size());
+            counted.origins().forEach(out::write);
+        }
     }
 
     private ReservationRecord readReservation(StateBytes in) {
@@ -145,29 +161,35 @@ public final class ReservationCodec implements WriteBackCodec<byte[], Reservatio
         int flags = in.readByte();
         Optional<ReservationRecord.Ending> ending = (flags & ENDED) == 0
                 ? Optional.empty()
-                : Optional.of(
-                        new ReservationRecord.Ending(RequestKind.valueOf(in.readText()), in.read(), in.readSigned()));
+                : Optional.of(new ReservationRecord.Ending(RequestKind.valueOf(in.readText()), in.read(), in.readSigned()));
         List<HeldCharge> held = new ArrayList<>();
         for (long left = in.read(); left > 0; left--) {
             held.add(readCharge(in));
         }
         Optional<ReservationRecord.FirstAnswer> first = (flags & ANSWERED) == 0
                 ? Optional.empty()
-                : Optional.of(
-                        new ReservationRecord.FirstAnswer(IdempotentAnswerCodec.readContent(in), answers.read(in)));
+                : Optional.of(new ReservationRecord.FirstAnswer(IdempotentAnswerCodec.readContent(in), answers.read(in)));
         return new ReservationRecord(number, first, cost, fromMs, durationMs, held, ending);
     }
 
     private static HeldCharge readCharge(StateBytes in) {
         StateKey key = KeyCodec.decode(in.readBytes());
-        boolean observes = in.readByte() == 1;
+        int flags = in.readByte();
+        boolean observes = (flags & OBSERVES) != 0;
         long chargedAtMs = in.readSigned();
+        if ((flags & LEASED) != 0) {
+            List<LeasePart> parts = new ArrayList<>();
+            for (long left = in.read(); left > 0; left--) {
+                parts.add(new LeasePart(in.read(), in.read(), in.read()));
+            }
+            return new HeldCharge.Leased(key, observes, chargedAtMs, parts);
+        }
         long slotMs = in.read();
         List<Long> origins = new ArrayList<>();
         for (long left = in.read(); left > 0; left--) {
             origins.add(in.read());
         }
-        return new HeldCharge(key, observes, chargedAtMs, slotMs, origins);
+        return new HeldCharge.Counted(key, observes, chargedAtMs, slotMs, origins);
     }
 
     private static void write(StateBytes out, Expiries expiries) {

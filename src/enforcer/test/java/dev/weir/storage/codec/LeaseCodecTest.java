@@ -10,17 +10,21 @@ import dev.weir.event.StateKey;
 import dev.weir.fault.UnreadableException;
 import dev.weir.lease.LeaseBook;
 import dev.weir.lease.LeaseBooks;
+import dev.weir.lease.LeasePart;
 import dev.weir.lease.LeaseRequest;
 import dev.weir.lease.LeaseResponse;
 import dev.weir.lease.LeaseSession;
 import dev.weir.lease.LeaseTerms;
 import dev.weir.lease.Ledger;
+import dev.weir.lease.Refund;
+import dev.weir.lease.RefundableUse;
 import dev.weir.limit.Blocked;
 import dev.weir.limit.FixedWindow;
 import dev.weir.limit.LimitAccount;
 import dev.weir.limit.MapSegments;
 import dev.weir.limit.Rate;
 import dev.weir.limit.TokenBucket;
+import dev.weir.policy.Policy;
 import dev.weir.storage.LeaseKeys;
 import dev.weir.wire.LeaseRequestAvro;
 import dev.weir.wire.LeaseResponseAvro;
@@ -54,9 +58,29 @@ class LeaseCodecTest {
         assertComesBack(book.revoked());
     }
 
+    @Test
+    void a_lease_book_with_refunds_survives_a_round_trip() {
+        LeaseBook unused = LeaseBooks.holding(30, NOW, 5_000);
+        LeaseBook book = unused.reserve(20, NOW, NOW);
+        List<LeasePart> parts = book.takenSince(unused);
+        LeaseSession session = new LeaseSession("p1", 1, () -> 0);
+        LeaseBook reported =
+                book.nextMessage(session, LeaseBook.Needs.of(30), TERMS, NOW).book();
+        assertComesBack(reported);
+        LeaseBook refunded = reported.refund(parts, 20, NOW, TERMS, NOW + 10).settle(99, NOW, NOW);
+        assertThat(refunded.corrections().refunds()).containsExactly(new Refund(1, NOW, 20));
+        assertThat(LeaseCodec.decodeBook(LeaseCodec.encode(refunded)).isStoredLike(refunded))
+                .isTrue();
+        assertThat(LeaseCodec.decodeBook(LeaseCodec.encode(refunded))
+                        .corrections()
+                        .dueMs())
+                .as("due at once")
+                .isLessThan(NOW);
+    }
+
     private static void assertComesBack(LeaseBook book) {
         byte[] bytes = LeaseCodec.encode(book);
-        LeaseBook kept = LeaseBook.fromStore(book.clockMs(), book.leases(), book.lastLeaseId(), book.settled());
+        LeaseBook kept = LeaseBook.fromStore(book.clockMs(), book.leases(), book.lastLeaseId(), book.corrections());
         assertThat(LeaseCodec.decodeBook(bytes)).isEqualTo(kept);
         assertThat(StateCodec.expiresAtMs(bytes)).isEqualTo(book.expiresAtMs());
     }
@@ -85,6 +109,13 @@ class LeaseCodecTest {
         assertThat(ledger.refusals()).extracting(Ledger.Refusal::holder).containsExactly("p1", "p2");
         assertComesBack(ledger);
         assertComesBack(ledger.advancedTo(NOW + 10_000));
+        LeaseRequest.Report reserved = new LeaseRequest.Report(lease, 8, NOW + 960, 2, true);
+        LeaseRequest.Refunds refunds = new LeaseRequest.Refunds(4, List.of(new Refund(lease, NOW + 20, 3)));
+        LeaseRequest refund = LeaseRequest.report("p0", new LeaseRequest.Usage(List.of(reserved), 0, refunds));
+        Ledger refunded = ledger.handle(refund, TERMS, NOW + 970).ledger();
+        assertThat(refunded.earlier().refundable().holders()).hasSize(1);
+        assertComesBack(refunded);
+        assertComesBack(refunded.reset(ledger.accounts(), "p1", NOW));
         assertComesBack(ledger.reset(ledger.accounts(), "p1", NOW));
         assertComesBack(ledger.withAccounts(List.of(LimitAccount.open(new Blocked(), NOW)), ledger.accounts()));
     }
@@ -103,9 +134,19 @@ class LeaseCodecTest {
                 Collections.nCopies(Ledger.MAX_LEASES, lease),
                 Collections.nCopies(Ledger.MAX_REFUSALS, refusal),
                 empty.nextLeaseId(),
-                new Ledger.Earlier(List.of(), Long.MAX_VALUE, Long.MAX_VALUE, Long.MAX_VALUE, holder));
+                new Ledger.Earlier(
+                        List.of(), Long.MAX_VALUE, Long.MAX_VALUE, Long.MAX_VALUE, holder, mostRefundable(holder)));
         byte[] bytes = LeaseCodec.encode(new PolicyLedger(largest, List.of()));
         assertThat(LeaseKeys.MAX_BYTES + bytes.length).isLessThan(MAX_RECORD_BYTES - (256 << 10));
+    }
+
+    private static RefundableUse mostRefundable(String holder) {
+        RefundableUse.RefundingHolder one = new RefundableUse.RefundingHolder(holder, Long.MAX_VALUE);
+        return new RefundableUse(
+                Long.MAX_VALUE,
+                true,
+                Collections.nCopies(Policy.MAX_LIMITS, Long.MAX_VALUE),
+                Collections.nCopies(RefundableUse.MAX_HOLDERS, one));
     }
 
     private static void assertComesBack(Ledger ledger) {
@@ -128,9 +169,13 @@ class LeaseCodecTest {
     void lease_requests_and_responses_survive_a_round_trip() throws UnreadableException {
         List<LeaseRequest.Report> reports =
                 List.of(new LeaseRequest.Report(NOW << 20, 4, NOW, 6), new LeaseRequest.Report(3, 0, 0, 0));
+        LeaseRequest.Report reserved = new LeaseRequest.Report(4, 5, NOW, 6, true);
+        LeaseRequest.Refunds refunds =
+                new LeaseRequest.Refunds(9, List.of(new Refund(4, NOW, 3), new Refund(5, NOW + 1, Long.MAX_VALUE)));
         for (LeaseRequest ask : List.of(
                 LeaseRequest.report("p1", reports, -4),
                 LeaseRequest.check("p1", 7),
+                LeaseRequest.report("p1", new LeaseRequest.Usage(List.of(reserved), 5, refunds)),
                 new LeaseRequest(3, "p1", new LeaseRequest.Wanted(0, 0, 0, 1), reports, 2, 35, true),
                 new LeaseRequest(NOW << 20, "c", 3, 90, List.of(), 0, 35))) {
             LeaseRequestAvro.Addressed question = new LeaseRequestAvro.Addressed(ask, 17);

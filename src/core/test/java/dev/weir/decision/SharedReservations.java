@@ -1,0 +1,435 @@
+package dev.weir.decision;
+
+import static org.assertj.core.api.Assertions.assertThat;
+
+import dev.weir.decision.state.LeaseContext;
+import dev.weir.decision.state.PolicyLedger;
+import dev.weir.decision.state.WritableLeases;
+import dev.weir.event.AwaitLease;
+import dev.weir.event.Decision;
+import dev.weir.event.DecisionResult;
+import dev.weir.event.Outcome;
+import dev.weir.event.Reason;
+import dev.weir.event.Request;
+import dev.weir.event.RequestKind;
+import dev.weir.event.StateKey;
+import dev.weir.lease.LeaseBook;
+import dev.weir.lease.LeaseHolder;
+import dev.weir.lease.LeaseRequest;
+import dev.weir.lease.LeaseResponse;
+import dev.weir.lease.LeaseSession;
+import dev.weir.lease.LeaseTerms;
+import dev.weir.lease.Ledger;
+import dev.weir.lease.WaitingLine;
+import dev.weir.limit.AdmittedUse;
+import dev.weir.limit.LimitAccount;
+import dev.weir.limit.MapSegments;
+import dev.weir.policy.Policy;
+import java.util.ArrayList;
+import java.util.Comparator;
+import java.util.EnumMap;
+import java.util.HashMap;
+import java.util.List;
+import java.util.Map;
+import java.util.Optional;
+import java.util.PriorityQueue;
+import java.util.SplittableRandom;
+import java.util.TreeMap;
+
+/**
+ * Random traffic with reservations on a shared limit by several holders, whose messages to the ledger are delayed. It
+ * records what was used in truth: each reservation at its time, with its final cost.
+ */
+final class SharedReservations {
+
+    private static final long START = 1_000_000_007L;
+    private static final long AHEAD_MS = 77; // of the broker's clock
+
+    /**
+     * What can happen besides delays, of a thousand messages or steps.
+     *
+     * @param repeats messages that arrive again later
+     * @param overtakes messages that later ones can overtake
+     * @param losses messages that are lost, with what they refund
+     * @param deaths steps at which a holder loses its state or a part of it
+     * @param resets steps at which all usage is freed
+     */
+    record Mishaps(int repeats, int overtakes, int losses, int deaths, int resets) {
+        static final Mishaps NONE = new Mishaps(0, 0, 0, 0, 0);
+        static final Mishaps ALL = new Mishaps(100, 50, 20, 5, 8);
+    }
+
+    /** What was used at a time; the cost is corrected later. */
+    private static final class Use {
+        final long atMs;
+        long cost;
+
+        Use(long atMs, long cost) {
+            this.atMs = atMs;
+            this.cost = cost;
+        }
+    }
+
+    /** The accounts in force from a time on; what was lent before can be used, too. */
+    private record Era(List<LimitAccount<?>> accounts, long lent, long lentUntilMs, long fromMs) {}
+
+    private record Event(long atMs, long number, Runnable what) {}
+
+    final SplittableRandom random;
+    final Mishaps mishaps;
+    final List<Policy> policies;
+    final List<Holder> holders = new ArrayList<>();
+    final Map<Reason, Integer> reasons = new EnumMap<>(Reason.class);
+    final String context;
+    int toLeases;
+    int toLedger;
+    private final StateKey key;
+    private final List<Use> uses = new ArrayList<>();
+    private final List<Era> eras = new ArrayList<>();
+    private final Map<Integer, MapSegments> segments = new HashMap<>();
+    private final PriorityQueue<Event> events =
+            new PriorityQueue<>(Comparator.comparingLong(Event::atMs).thenComparingLong(Event::number));
+    private Policy policy;
+    private PolicyLedger ledger;
+    private long nowMs = START;
+    private long numbers;
+    private long settled; // beyond leases
+
+    SharedReservations(long seed, Mishaps mishaps, List<Policy> policies) {
+        this.random = new SplittableRandom(seed);
+        this.mishaps = mishaps;
+        this.policies = policies;
+        policy = policies.get(0);
+        key = policy.stateKey(Samples.consume(1, 0));
+        ledger = PolicyLedger.open(policy, brokerMs());
+        beginEra();
+        int size = 1 + random.nextInt(3);
+        for (int i = 0; i < size; i++) {
+            holders.add(new Holder("h" + i));
+        }
+        context = "seed %d: %d holders of %s".formatted(seed, size, policy.limits());
+    }
+
+    private long brokerMs() {
+        return nowMs + AHEAD_MS;
+    }
+
+    private boolean happens(int ofThousand) {
+        return random.nextInt(1_000) < ofThousand;
+    }
+
+    private void later(long delayMs, Runnable what) {
+        events.add(new Event(nowMs + delayMs, numbers++, what));
+    }
+
+    void run(int steps) {
+        for (int i = 0; i < steps; i++) {
+            if (i % (steps / policies.size() + 1) == 0) {
+                policy = policies.get(i * policies.size() / steps);
+            }
+            passed(random.nextInt(10) == 0 ? random.nextInt(2_500) : random.nextInt(60));
+            Holder one = holders.get(random.nextInt(holders.size()));
+            if (happens(mishaps.deaths)) {
+                one.die();
+            }
+            one.ask(one.anyRequest());
+            one.work();
+        }
+    }
+
+    /** Lets time pass until all leases have ended and are reported. */
+    void finish() {
+        for (int i = 0; i < 1_000; i++) {
+            passed(50);
+        }
+        ledger = ledger.advancedTo(brokerMs() + 100_000);
+    }
+
+    private void passed(long ms) {
+        long untilMs = nowMs + ms;
+        while (!events.isEmpty() && events.peek().atMs <= untilMs) {
+            Event next = events.remove();
+            nowMs = Math.max(nowMs, next.atMs);
+            next.what.run();
+        }
+        nowMs = untilMs;
+        holders.forEach(Holder::work);
+    }
+
+    private void beginEra() {
+        Ledger now = ledger.ledger();
+        long untilMs = now.leases().stream()
+                .mapToLong(Ledger.OutstandingLease::untilMs)
+                .reduce(now.clockMs(), Math::max);
+        eras.add(new Era(now.accounts(), now.lent(), untilMs, Math.max(brokerMs(), now.clockMs())));
+    }
+
+    /** Returns the first violation of the law, null if there is none. */
+    String broken() {
+        for (int i = 0; i < eras.size(); i++) {
+            Era era = eras.get(i);
+            long untilMs = i + 1 < eras.size() ? eras.get(i + 1).fromMs : Long.MAX_VALUE;
+            for (LimitAccount<?> account : era.accounts) {
+                long capacity = account.limit().capacity();
+                long fromMs = i == 0 ? 0 : era.fromMs + 1;
+                long endedMs = i == 0 ? 0 : era.lentUntilMs + 1;
+                Optional<String> excess = !account.limit().countsUsage()
+                        ? Optional.empty()
+                        : excess(account, Math.max(capacity, era.lent), fromMs, untilMs)
+                                .or(() -> excess(account, capacity, endedMs, untilMs));
+                if (excess.isPresent()) {
+                    return account.limit() + ", from " + era.fromMs + ": " + excess.get();
+                }
+            }
+        }
+        return null;
+    }
+
+    private Optional<String> excess(LimitAccount<?> account, long most, long fromMs, long untilMs) {
+        List<AdmittedUse> then = uses.stream()
+                .filter(use -> use.cost > 0 && use.atMs >= fromMs && use.atMs < untilMs)
+                .map(use -> new AdmittedUse(use.atMs, use.cost))
+                .toList();
+        return AdmittedUse.excess(account, most, then);
+    }
+
+    /** Returns what was used in truth, and settled beyond leases. */
+    long used() {
+        return uses.stream().mapToLong(use -> use.cost).sum() + settled;
+    }
+
+    /** Returns what the ledger has charged. */
+    long charged() {
+        return ledger.ledger().accounts().get(0).used(ledger.ledger().clockMs());
+    }
+
+    /** A holder with the reservations of its clients. */
+    final class Holder implements WritableLeases {
+
+        private final Map<String, Use> reserved = new TreeMap<>();
+        private final Map<String, Long> estimates = new HashMap<>();
+        private MapStates states = new MapStates();
+        private String name;
+        private LeaseSession session;
+        private LeaseHolder<Request> holder;
+        private long lastSentMs;
+        private int lives;
+
+        Holder(String name) {
+            this.name = name;
+            begin(LeaseBook.empty());
+        }
+
+        private void begin(LeaseBook book) {
+            session = new LeaseSession(name, 1_000_000L * lives++ + 1, () -> 0);
+            holder = LeaseHolder.restored(session, book, policy.leaseTerms(LeaseTerms.DEFAULTS));
+        }
+
+        /** Continues with the stored book and reservations, with the reservations only, or as another without any. */
+        void die() {
+            int kind = random.nextInt(3);
+            if (kind == 0) {
+                LeaseBook book = holder.book();
+                begin(LeaseBook.fromStore(book.clockMs(), book.leases(), book.lastLeaseId(), book.corrections()));
+                return;
+            }
+            name = name + "'";
+            if (kind == 1) {
+                states = new MapStates();
+                reserved.clear();
+            }
+            begin(LeaseBook.empty());
+        }
+
+        Request anyRequest() {
+            int kind = random.nextInt(100);
+            String id = "r" + random.nextInt(40);
+            String client = random.nextInt(20) == 0 ? "d" : "c";
+            long most = Math.min(
+                    1_000, policy.terms().get(policy.tightestIndex()).limit().capacity());
+            long cost = random.nextLong(random.nextInt(4) == 0 ? most + 1 : most / 4 + 2);
+            List<String> open = new ArrayList<>(reserved.keySet());
+            if (!open.isEmpty() && kind >= 60 && random.nextInt(4) > 0) {
+                String one = open.get(random.nextInt(open.size()));
+                client = one.substring(0, one.lastIndexOf('r'));
+                id = one.substring(one.lastIndexOf('r'));
+            }
+            Request.Builder request = Request.builder("s" + numbers++, client)
+                    .timestampMs(brokerMs())
+                    .cost(cost)
+                    .source(0, numbers);
+            if (happens(mishaps.resets)) {
+                request.kind(RequestKind.RESET);
+            } else if (kind < 15) {
+                request.kind(RequestKind.CONSUME).cost(1 + cost / 3);
+            } else if (kind < 60) {
+                request.requestId(id).reserveMs(1L + random.nextInt(1 << random.nextInt(4, 16)));
+            } else if (kind < 85) {
+                long estimate = estimates.getOrDefault(client + id, 1L);
+                long part = random.nextLong(estimate + 1);
+                request.kind(RequestKind.SETTLE).settles(id).cost(random.nextInt(5) == 0 ? estimate + cost : part);
+            } else if (kind < 90) {
+                request.kind(RequestKind.CANCEL).requestId(id);
+            } else if (kind < 95) {
+                request.kind(RequestKind.RELEASE).requestId(id);
+            } else {
+                request.kind(RequestKind.RENEW).requestId(id);
+            }
+            return request.build();
+        }
+
+        void ask(Request request) {
+            DecisionResult result = decide(request, true, random.nextInt(4) > 0);
+            if (result instanceof AwaitLease wait) {
+                holder.park(request, request.cost(), nowMs + wait.maxWaitMs());
+            } else {
+                record(request, (Decision) result);
+            }
+        }
+
+        private long available;
+
+        private DecisionResult decide(Request request, boolean isFirst, boolean mayWait) {
+            LeaseBook before = holder.book();
+            available = before.available(nowMs, before.decisionTimeMs(nowMs));
+            Decider decider = new Decider(states, new LeaseContext(this, nowMs, isFirst, mayWait));
+            DecisionResult result = decider.decide(request, Samples.table(policy));
+            if (request.isForReservation() && request.kind() != RequestKind.RENEW) {
+                toLeases += holder.book().available(nowMs, holder.book().decisionTimeMs(nowMs)) > available ? 1 : 0;
+            }
+            return result;
+        }
+
+        private void record(Request request, Decision decision) {
+            reasons.merge(decision.reason(), 1, Integer::sum);
+            if (decision.outcome() != Outcome.ALLOWED || decision.repeated()) {
+                return;
+            }
+            String id = request.client() + request.reservationId();
+            if (request.kind() == RequestKind.CONSUME) {
+                Use use = new Use(holder.book().clockMs(), request.cost());
+                uses.add(use);
+                if (request.reserveMs() != null) {
+                    reserved.put(id, use);
+                    estimates.put(id, request.cost());
+                }
+            } else if (decision.reason() == Reason.SETTLED || decision.reason() == Reason.CANCELLED) {
+                long actual = request.kind() == RequestKind.CANCEL ? 0 : request.cost();
+                Use use = reserved.remove(id);
+                long more = Math.max(0, actual - use.cost);
+                use.cost = Math.min(use.cost, actual);
+                long here = Math.min(more, available);
+                uses.add(new Use(holder.book().clockMs(), here));
+                settled += more - here;
+            } else if (decision.reason() == Reason.RELEASED) {
+                assertThat(reserved.remove(id)).isNotNull();
+            }
+        }
+
+        void work() {
+            holder.setTerms(policy.leaseTerms(LeaseTerms.DEFAULTS));
+            for (var line = holder.readyLine(nowMs); line != null; line = holder.readyLine(nowMs)) {
+                WaitingLine.Waiting<Request> first = line.first();
+                DecisionResult result = decide(first.request(), false, nowMs < first.untilMs());
+                if (result instanceof AwaitLease) {
+                    break;
+                }
+                line.removeFirst();
+                record(first.request(), (Decision) result);
+            }
+            holder.nextMessage(nowMs).ifPresent(this::send);
+        }
+
+        private void send(LeaseRequest message) {
+            toLedger += message.refunds().refunds().size();
+            if (happens(mishaps.losses)) {
+                return;
+            }
+            long delayMs = random.nextInt(60);
+            lastSentMs = Math.max(lastSentMs, nowMs + delayMs);
+            LeaseHolder<Request> life = holder;
+            long inOrderMs = lastSentMs - nowMs;
+            later(happens(mishaps.overtakes) ? delayMs + random.nextInt(500) : inOrderMs, () -> receive(message, life));
+            if (happens(mishaps.repeats)) {
+                later(inOrderMs + random.nextInt(3_000), () -> receive(message, life));
+            }
+        }
+
+        private void receive(LeaseRequest message, LeaseHolder<Request> life) {
+            PolicyLedger now = ledger.migrateTo(
+                    policy, Math.max(brokerMs(), ledger.ledger().clockMs()));
+            boolean isChanged = !now.ledger().accounts().stream()
+                    .map(LimitAccount::limit)
+                    .toList()
+                    .equals(ledger.ledger().accounts().stream()
+                            .map(LimitAccount::limit)
+                            .toList());
+            ledger = now;
+            if (isChanged) {
+                beginEra();
+            }
+            PolicyLedger.Result result =
+                    ledger.handle(message, policy, policy.leaseTerms(LeaseTerms.DEFAULTS), brokerMs());
+            ledger = result.ledger().stored(log -> segments.computeIfAbsent(log.id(), id -> new MapSegments())
+                    .store(log));
+            if (message.isReset()) {
+                beginEra();
+            }
+            LeaseResponse response = result.response();
+            if (response != null) {
+                later(random.nextInt(60), () -> {
+                    if (life == holder) {
+                        holder.handleResponse(response, nowMs);
+                        work();
+                    }
+                });
+            }
+        }
+
+        @Override
+        public LeaseBook book(StateKey of) {
+            return holder.book();
+        }
+
+        @Override
+        public void put(StateKey of, LeaseBook book) {
+            assertThat(of).isEqualTo(key);
+            holder.setBook(book);
+        }
+
+        @Override
+        public void recordUnmetDemand(StateKey of, long cost) {
+            holder.recordUnmetDemand(cost);
+        }
+
+        @Override
+        public void recordQuestion(StateKey of, long cost) {
+            holder.recordQuestion(cost);
+        }
+
+        @Override
+        public void reset(StateKey of) {
+            holder.reset();
+        }
+
+        @Override
+        public boolean hasWaiting(StateKey of) {
+            return holder.hasWaiting();
+        }
+
+        @Override
+        public LeaseTerms terms(StateKey of) {
+            return holder.terms();
+        }
+
+        @Override
+        public long roundTripMs() {
+            return session.roundTrip().smoothedMs();
+        }
+
+        @Override
+        public long leaseWaitMs() {
+            return 300;
+        }
+    }
+}
