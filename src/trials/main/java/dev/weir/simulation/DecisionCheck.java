@@ -13,6 +13,7 @@ import dev.weir.event.Decision;
 import dev.weir.event.DecisionContext;
 import dev.weir.event.DecisionOrder;
 import dev.weir.event.DecisionResult;
+import dev.weir.event.Outcome;
 import dev.weir.event.Request;
 import dev.weir.event.RequestKind;
 import dev.weir.fault.UnreadableException;
@@ -202,7 +203,10 @@ final class DecisionCheck {
         return new Requested(request, headers(entry.headers()));
     }
 
-    /** Recomputes a decision. The available shared quota is that which the recorded decision shows. */
+    /**
+     * Recomputes a decision. The available shared quota is that which the recorded decision shows. Changes that take
+     * effect later are known before they are read, and affect only when a denied request can be repeated.
+     */
     private DecisionResult decide(Requested requested, DecisionResult answer, SimulatedTask.Used used) {
         Request request = flaw.seen(requested.request);
         PolicyTable table = plan.changesFromATime() ? schedulePolicies.table() : used.policies();
@@ -211,9 +215,17 @@ final class DecisionCheck {
         leases.answered(requested.request, result, table, used.nowMs(), plan.skewMs() == 0);
         DecisionContext context = context(answer);
         checkContext(requested.request, context, used);
+        boolean foresawLess = used.policies().checksum() != table.checksum();
+        if (foresawLess && result instanceof Decision ours && answer instanceof Decision theirs && isDenied(ours)) {
+            return ours.withRetryAfterMs(theirs.retryAfterMs()).withContext(context);
+        }
         return result instanceof Admission admission
                 ? admission.withHeadersAndContext(requested.headers, context)
                 : result instanceof Decision decision ? decision.withContext(context) : result;
+    }
+
+    private static boolean isDenied(Decision decision) {
+        return decision.outcome() == Outcome.DENIED;
     }
 
     private static DecisionContext context(DecisionResult answer) {
