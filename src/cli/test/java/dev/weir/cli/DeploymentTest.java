@@ -437,7 +437,7 @@ class DeploymentTest {
         for (JsonNode alert : yaml("alerts.yaml").findParents("alert")) {
             String name = "- `" + alert.get("alert").asText() + "`";
             boolean pages = alert.at("/labels/severity").asText().equals("page");
-            assertThat(lines).anyMatch(line -> line.startsWith(name + (pages ? " \\*, " : ", ")));
+            assertThat(lines).anyMatch(line -> line.startsWith(name + (pages ? " \\*: " : ": ")));
         }
     }
 }

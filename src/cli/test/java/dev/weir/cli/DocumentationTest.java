@@ -183,6 +183,8 @@ class DocumentationTest {
         for (String block : blocks) {
             if (block.contains("policies:")) {
                 assertThat(PolicyFile.read("policies.md", block).policies()).isNotEmpty();
+            } else if (block.contains("queues:")) {
+                assertThat(PolicyFile.read("policies.md", block).queues()).isNotEmpty();
             }
         }
     }

@@ -24,6 +24,10 @@ class LlmGuideTest {
             walk.create("llm.py");
             assertThat(walk.run(walk.next("python3 llm.py")))
                     .isEqualTo(ReadmeTest.blocks(GUIDE, "text").get(0));
+            String budget = ReadmeTest.blocks(GUIDE, "text").get(1);
+            walk.awaitOutput( // a refund reaches the ledger some time after the answer
+                    budget.substring(0, budget.indexOf('…')).strip(),
+                    walk.next("target/bin/weir usage key-1 ") + " --service http://" + walk.service());
             assertThat(walk.isFinished()).isTrue();
         }
     }

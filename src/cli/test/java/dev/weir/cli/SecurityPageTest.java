@@ -35,7 +35,7 @@ class SecurityPageTest {
             + " --resource-pattern-type (\\S+)");
     private static final Pattern YAML = Pattern.compile("```yaml\n(.*?)```", Pattern.DOTALL);
 
-    /** The page has a script that prints a command for each row of its table. */
+    /** The page has a script that prints a command for each line of its table. */
     @Test
     void the_commands_grant_what_the_table_lists() throws Exception {
         String script = SCRIPT.matcher(Files.readString(AclTable.PAGE))

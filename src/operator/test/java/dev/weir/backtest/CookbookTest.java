@@ -33,8 +33,8 @@ import org.junit.jupiter.params.provider.MethodSource;
 class CookbookTest {
 
     private static final Pattern RECIPE =
-            Pattern.compile("## ([^\n]+)\n(?:(?!\n## ).)*?```yaml\n(.*?)```\n\n((?:\\|[^\n]*\n)+)", Pattern.DOTALL);
-    private static final Pattern ROW = Pattern.compile("\\| (\\d[^ ]*) \\| `([^`]*)` \\| `([^`]*)` \\|");
+            Pattern.compile("## ([^\n]+)\n(?:(?!\n## ).)*?```yaml\n(.*?)```\n\n```text\n(.*?)```", Pattern.DOTALL);
+    private static final Pattern ROW = Pattern.compile("(\\d\\S*) {2,}(.*?) +-> (.*)");
     private static final String DAY = "2026-11-02T";
     private static final Set<String> FIELDS =
             Set.of("requestId", "client", "tier", "cost", "sizeBytes", "kind", "policyId", "reserve", "settles");
@@ -75,7 +75,7 @@ class CookbookTest {
     @MethodSource("recipes")
     void a_recipe_decides_as_its_table_shows(Recipe recipe) throws Exception {
         List<Row> rows = rows(recipe.table);
-        assertThat(rows).hasSize((int) recipe.table.lines().count() - 2).isNotEmpty();
+        assertThat(rows).hasSize((int) recipe.table.lines().count()).isNotEmpty();
         StringWriter decisions = new StringWriter();
         try (DecisionJson json = new DecisionJson(decisions)) {
             new Backtest(PolicyFile.read(recipe.title, recipe.policies), WeirConfig.DEFAULTS, Clock.systemUTC())

@@ -29,8 +29,17 @@ class LlmBudgetTest {
     private static final long BUDGET = 10_000;
     private static final long ESTIMATE = 1_000;
     private static final long COST = 400;
-    private static final String POLICIES =
-            "policies: [{id: budget, limits: [{algorithm: sliding-window-log, limit: " + BUDGET + ", per: 1d}]}]";
+    private static final String POLICIES = """
+            policies:
+              - id: budget
+                limits: [{algorithm: sliding-window-log, limit: 10000, per: 1d}]
+              - id: team-budget
+                priority: 1
+                match: {team: "*"}
+                key: [team]
+                max-wait: 1m
+                limits: [{algorithm: sliding-window-log, limit: 10000, per: 1d}]
+            """;
 
     @TempDir
     private Path directory;
@@ -83,6 +92,19 @@ class LlmBudgetTest {
         }
     };
 
+    /** As {@link #RESERVE}, on a limit that all clients of the team share. */
+    private static final Method RESERVE_SHARED = new Method() {
+        @Override
+        public RequestBuilder before(String client) {
+            return RESERVE.before(client).attribute("team", "red");
+        }
+
+        @Override
+        public Stream<RequestBuilder> after(Request before) {
+            return RESERVE.after(before);
+        }
+    };
+
     @Test
     void only_reservations_use_most_of_a_budget_and_never_exceed_it() throws Exception {
         LiveWeir weir = LiveWeir.create(TestBroker.shared(), directory, "llm-budget.", POLICIES);
@@ -93,7 +115,10 @@ class LlmBudgetTest {
                     .contains(
                             row("check, then charge", calls(client, CHECK_THEN_CHARGE, "checking")),
                             row("charge the estimate, settle nothing", calls(client, ESTIMATE_ONLY, "estimating")),
-                            row("reserve, then settle", calls(client, RESERVE, "reserving")));
+                            row("reserve, then settle", calls(client, RESERVE, "reserving")),
+                            row(
+                                    "reserve, then settle, with the shared budget of a team",
+                                    calls(client, RESERVE_SHARED, "sharing")));
         }
     }
 

@@ -30,8 +30,9 @@ public final class AclTable {
 
     private static final String FAILURES = "missing-permissions.txt";
 
-    private static final Pattern ROW = Pattern.compile("\\| ([a-z]+) \\| ([a-z-]+) \\| (literal|prefixed) \\|"
-            + " (`[A-Z_]+`(?:, `[A-Z_]+`)*) \\| (`[^`]+`(?:, `[^`]+`)*) \\|");
+    /** A role, the resource, the pattern, operations and names. */
+    private static final Pattern ROW =
+            Pattern.compile("(?m)^([a-z]+) +([a-z-]+) +(literal|prefixed) +([A-Z_]+(?:,[A-Z_]+)*) +([^\n]+)$");
 
     /**
      * A permission of the user of a role.
@@ -63,8 +64,8 @@ public final class AclTable {
         Map<String, String[]> failures = failures();
         List<Line> lines = new ArrayList<>();
         for (MatchResult row : ROW.matcher(Files.readString(PAGE)).results().toList()) {
-            for (String name : values(row.group(5))) {
-                for (String operation : values(row.group(4))) {
+            for (String name : row.group(5).split(" ")) {
+                for (String operation : row.group(4).split(",")) {
                     String key = String.join(" | ", row.group(1), row.group(2), name, operation);
                     String[] failure = failures.remove(key);
                     if (failure == null) {
@@ -78,10 +79,6 @@ public final class AclTable {
             throw new IllegalStateException(PAGE + " lacks: " + failures.keySet());
         }
         return lines;
-    }
-
-    private static List<String> values(String cell) {
-        return List.of(cell.replace("`", "").split(", "));
     }
 
     /** Returns what fails without a permission, and the message of that failure. */
