@@ -119,6 +119,7 @@ class MetricLabelsTest {
     void invented_names_are_no_labels() throws Exception {
         WeirConfig config = DecidingInstance.config(WeirConfig.builder()
                 .named("labels")
+                .topics("labels.", 2)
                 .kafka(TestBroker.clientSettings())
                 .build()
                 .withStateDirectory(directory));

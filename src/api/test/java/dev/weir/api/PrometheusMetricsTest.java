@@ -65,6 +65,7 @@ class PrometheusMetricsTest {
     static void work() throws Exception {
         WeirConfig config = WeirConfig.builder()
                 .named("metrics")
+                .topics("metrics.", 2)
                 .kafka(TestBroker.clientSettings())
                 .service(WeirConfig.DEFAULTS.service().withPort(0))
                 .build()

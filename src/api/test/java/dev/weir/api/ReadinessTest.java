@@ -65,6 +65,7 @@ class ReadinessTest {
     void a_ready_instance_has_a_connection_and_decides_the_first_request() throws Exception {
         WeirConfig config = DecidingInstance.config(WeirConfig.builder()
                 .named("ready")
+                .topics("ready.", 2)
                 .kafka(TestBroker.clientSettings())
                 .build()
                 .withStateDirectory(directory));

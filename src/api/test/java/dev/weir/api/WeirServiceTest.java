@@ -87,6 +87,7 @@ class WeirServiceTest {
     static void start() throws Exception {
         WeirConfig config = WeirConfig.builder()
                 .named("rules")
+                .topics("rules.", 2)
                 .kafka(TestBroker.clientSettings())
                 .build()
                 .withStateDirectory(directory)
@@ -198,6 +199,7 @@ class WeirServiceTest {
         try (WeirService ofTokens = WeirService.open(
                 WeirConfig.builder()
                         .named("rules")
+                        .topics("rules.", 2)
                         .kafka(TestBroker.clientSettings())
                         .service(settings)
                         .build(),

@@ -23,13 +23,13 @@ class BenchDecideTest {
                 "--rounds",
                 "1",
                 "--turn",
-                "1s",
+                "50ms",
                 "--warm-up-requests",
                 "1000");
         assertThat(result.exit()).as(result.err()).isZero();
         assertThat(result.out())
                 .containsPattern("pass-through +(?=[0-9.,]*[1-9])[0-9.,]+ .* 1\\.00\n")
-                .containsPattern("sliding-window-counter +(?=[0-9.,]*[1-9])[0-9.,]+ .* [0-9]\\.[0-9]{2}\n")
+                .containsPattern("sliding-window-counter +(?=[0-9.,]*[1-9])[0-9.,]+ .* [0-9]+\\.[0-9]{2}\n")
                 .contains("50 clients", "in JSON");
     }
 
@@ -41,22 +41,22 @@ class BenchDecideTest {
                 "--slots-in-use=10",
                 "--clients=1",
                 "--rounds=1",
-                "--turn=1s",
+                "--turn=50ms",
                 "--warm-up-requests=1000");
         assertThat(result.exit()).as(result.err()).isZero();
         assertThat(result.out())
-                .containsPattern("concurrency +(?=[0-9.,]*[1-9])[0-9.,]+ .* [0-9]\\.[0-9]{2}\n")
+                .containsPattern("concurrency +(?=[0-9.,]*[1-9])[0-9.,]+ .* [0-9]+\\.[0-9]{2}\n")
                 .contains("10 slots in use");
     }
 
     @Test
     void reserve_compares_a_reservation_and_its_end_with_two_requests() {
         CapturedRun result = BenchShell.run(
-                "reserve", "--held=500", "--clients=50", "--rounds=1", "--turn=1s", "--warm-up-requests=1000");
+                "reserve", "--held=500", "--clients=50", "--rounds=1", "--turn=50ms", "--warm-up-requests=1000");
         assertThat(result.exit()).as(result.err()).isZero();
         assertThat(result.out())
                 .containsPattern("two CONSUMEs +(?=[0-9.,]*[1-9])[0-9.,]+ .* 1\\.00\n")
-                .containsPattern("a reservation and its end +(?=[0-9.,]*[1-9])[0-9.,]+ .* [0-9]\\.[0-9]{2}\n")
+                .containsPattern("a reservation and its end +(?=[0-9.,]*[1-9])[0-9.,]+ .* [0-9]+\\.[0-9]{2}\n")
                 .contains("500 reservations are open");
     }
 
@@ -104,11 +104,11 @@ class BenchDecideTest {
     @Test
     void share_compares_a_shared_limit_with_a_local_one() {
         CapturedRun result = BenchShell.run(
-                "share", "--key=endpoint", "--clients=50", "--rounds=1", "--turn=1s", "--warm-up-requests=1000");
+                "share", "--key=endpoint", "--clients=50", "--rounds=1", "--turn=50ms", "--warm-up-requests=1000");
         assertThat(result.exit()).as(result.err()).isZero();
         assertThat(result.out())
                 .containsPattern("own +(?=[0-9.,]*[1-9])[0-9.,]+ .* 1\\.00\n")
-                .containsPattern("own and shared +(?=[0-9.,]*[1-9])[0-9.,]+ .* [0-9]\\.[0-9]{2}\n")
+                .containsPattern("own and shared +(?=[0-9.,]*[1-9])[0-9.,]+ .* [0-9]+\\.[0-9]{2}\n")
                 .contains("counts by endpoint");
     }
 }

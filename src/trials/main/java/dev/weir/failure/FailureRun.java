@@ -350,8 +350,8 @@ final class FailureRun implements AutoCloseable {
             instance.awaitReady();
         }
         return watch.isQuiet()
-                && brokers.isFullyReplicated()
-                && load.sent() - watch.answered() < CALM_SECONDS * setup.perSecond;
+                && load.sent() - watch.answered() < CALM_SECONDS * setup.perSecond
+                && brokers.isFullyReplicated(); // the last one, since it asks all brokers for all topics
     }
 
     private void awaitWithProgress(String what, Callable<Boolean> condition) {

@@ -75,6 +75,7 @@ class DecideApiTest {
     private static WeirConfig config(String prefix) {
         WeirConfig base = DecidingInstance.config(WeirConfig.builder()
                 .named(prefix)
+                .topics(prefix + ".", 2)
                 .kafka(TestBroker.clientSettings())
                 .build()
                 .withStateDirectory(directory.resolve(prefix)));

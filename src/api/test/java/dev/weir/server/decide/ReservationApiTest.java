@@ -56,6 +56,7 @@ class ReservationApiTest {
     private static WeirConfig config(String prefix) {
         return DecidingInstance.config(WeirConfig.builder()
                 .named(prefix)
+                .topics(prefix + ".", 2)
                 .kafka(TestBroker.clientSettings())
                 .build()
                 .withStateDirectory(directory.resolve(prefix)));

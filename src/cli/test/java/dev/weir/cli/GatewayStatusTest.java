@@ -1,4 +1,4 @@
-package dev.weir.gateway;
+package dev.weir.cli;
 
 import static dev.weir.testing.Await.await;
 import static org.assertj.core.api.Assertions.assertThat;
@@ -8,25 +8,48 @@ import dev.weir.api.Caller;
 import dev.weir.api.WeirService;
 import dev.weir.config.WeirConfig;
 import dev.weir.config.WeirConfig.Service;
+import dev.weir.gateway.Gateway;
+import dev.weir.gateway.GatewayConfig;
+import dev.weir.kafka.KafkaSettings;
+import dev.weir.runtime.Enforcer;
+import dev.weir.testing.TestBroker;
+import dev.weir.topics.TopicSetup;
+import java.nio.file.Path;
+import java.time.Duration;
 import java.util.List;
 import java.util.Map;
+import org.apache.kafka.clients.admin.Admin;
 import org.junit.jupiter.api.Tag;
 import org.junit.jupiter.api.Test;
+import org.junit.jupiter.api.io.TempDir;
 
 /** What an enforcer's service shows of the gateways that its configuration names. */
 @Tag("slow")
 class GatewayStatusTest {
 
+    private static final Duration PATIENCE = Duration.ofSeconds(60);
     private static final Map<String, String> TOKEN = Map.of(Service.TOKEN_VARIABLE, "token-of-this-cluster");
+
+    @TempDir
+    Path directory;
 
     @Test
     void the_service_lists_the_gateways_with_their_counts_or_why_there_are_none() throws Exception {
         GatewayConfig anyPort = GatewayConfig.DEFAULTS.withHttpPort(0);
-        WeirConfig config = SharedWeir.get().config();
+        WeirConfig config = WeirConfig.builder()
+                .named("gateways")
+                .topics("gateways.", 1)
+                .kafka(TestBroker.clientSettings())
+                .stateDirectory(directory)
+                .build();
+        try (Admin admin = Admin.create(KafkaSettings.admin(config))) {
+            TopicSetup.createMissing(admin, config, TopicSetup.RequestTime.LOG_APPEND);
+        }
         WeirConfig closed = config.toBuilder()
                 .service(Service.DEFAULTS.withReadToken(Service.TokenRule.REQUIRED))
                 .build();
-        try (Gateway gateway = Gateway.open(config, anyPort, TOKEN);
+        try (Enforcer enforcer = Enforcer.start(config);
+                Gateway gateway = Gateway.open(config, anyPort, TOKEN);
                 Gateway other = Gateway.open(closed, anyPort, Map.of(Service.TOKEN_VARIABLE, "token-of-another-one"));
                 WeirService service = WeirService.open(
                         config.toBuilder()
@@ -35,16 +58,17 @@ class GatewayStatusTest {
                                         .withGateways(List.of(address(gateway), address(other), "127.0.0.1:1")))
                                 .build(),
                         TOKEN)) {
-            await("the gateway has reached the broker", SharedWeir.PATIENCE, gateway::isConnected);
+            enforcer.awaitRunning(PATIENCE);
+            await("the gateway has reached the broker", PATIENCE, gateway::isConnected);
             Caller proxy = Caller.unchecked(gateway.httpPort());
             await(
                     "a request is decided",
-                    SharedWeir.PATIENCE,
+                    PATIENCE,
                     () -> proxy.get("/v1/authorize/status").header("X-Weir-Fallback") == null);
             Caller operator = Caller.of(service.port(), null); // checks the response against the description
             await(
                     "the decision is shown",
-                    SharedWeir.PATIENCE,
+                    PATIENCE,
                     () -> operator.get("/v1/gateways")
                                     .json()
                                     .at("/gateways/0/status/decidedByTopics")
