@@ -1,11 +1,17 @@
 package dev.weir.wire;
 
+import dev.weir.avro.LeaseFreedSlots;
 import dev.weir.avro.LeaseRefund;
+import dev.weir.avro.LeaseRenewal;
 import dev.weir.avro.LeaseReport;
+import dev.weir.avro.LeaseSlots;
 import dev.weir.event.Rejection;
 import dev.weir.fault.UnreadableException;
+import dev.weir.lease.FreedSlots;
 import dev.weir.lease.LeaseRequest;
 import dev.weir.lease.Refund;
+import dev.weir.lease.SlotRenewal;
+import dev.weir.lease.SlotUse;
 import java.nio.charset.StandardCharsets;
 import java.time.Instant;
 import java.util.ArrayList;
@@ -47,7 +53,11 @@ public final class LeaseRequestAvro {
         List<LeaseReport> reports = new ArrayList<>();
         for (LeaseRequest.Report report : request.reports()) {
             Instant lastUsed = Instant.ofEpochMilli(report.lastUsedMs());
-            reports.add(new LeaseReport(report.leaseId(), report.used(), lastUsed, report.held(), report.isReserved()));
+            List<LeaseSlots> slots = report.slots().stream()
+                    .map(each -> new LeaseSlots(Instant.ofEpochMilli(each.endMs()), each.count()))
+                    .toList();
+            reports.add(new LeaseReport(
+                    report.leaseId(), report.used(), lastUsed, report.held(), report.isReserved(), slots));
         }
         List<LeaseRefund> refunds = new ArrayList<>();
         for (Refund refund : request.refunds().refunds()) {
@@ -66,7 +76,25 @@ public final class LeaseRequestAvro {
                 request.roundTripMs(),
                 reports,
                 request.refunds().number(),
-                refunds));
+                refunds,
+                request.refunds().freed().stream().map(LeaseRequestAvro::freed).toList(),
+                request.refunds().renewals().stream()
+                        .map(LeaseRequestAvro::renewal)
+                        .toList()));
+    }
+
+    private static LeaseFreedSlots freed(FreedSlots freed) {
+        return new LeaseFreedSlots(
+                Instant.ofEpochMilli(freed.usedAtMs()), Instant.ofEpochMilli(freed.endMs()), freed.count());
+    }
+
+    private static LeaseRenewal renewal(SlotRenewal renewal) {
+        return new LeaseRenewal(
+                renewal.reservation(),
+                Instant.ofEpochMilli(renewal.usedAtMs()),
+                Instant.ofEpochMilli(renewal.endMs()),
+                renewal.slotMs(),
+                renewal.count());
     }
 
     /**
@@ -105,12 +133,31 @@ public final class LeaseRequestAvro {
         for (LeaseReport report : event.getReports()) {
             long lastUsedMs = report.getLastUsed().toEpochMilli();
             reports.add(new LeaseRequest.Report(
-                    report.getLeaseId(), report.getUsed(), lastUsedMs, report.getHeld(), report.getReserved()));
+                    report.getLeaseId(),
+                    report.getUsed(),
+                    lastUsedMs,
+                    report.getHeld(),
+                    report.getReserved(),
+                    report.getSlots().stream()
+                            .map(each -> new SlotUse(each.getEnd().toEpochMilli(), each.getCount()))
+                            .toList()));
         }
         List<Refund> refunds = new ArrayList<>();
         for (LeaseRefund refund : event.getRefunds()) {
             refunds.add(new Refund(refund.getLeaseId(), refund.getSince().toEpochMilli(), refund.getTokens()));
         }
+        List<FreedSlots> freed = event.getFreedSlots().stream()
+                .map(each -> new FreedSlots(
+                        each.getSince().toEpochMilli(), each.getEnd().toEpochMilli(), each.getCount()))
+                .toList();
+        List<SlotRenewal> renewals = event.getRenewals().stream()
+                .map(each -> new SlotRenewal(
+                        each.getReservation(),
+                        each.getSince().toEpochMilli(),
+                        each.getEnd().toEpochMilli(),
+                        each.getSlotMs(),
+                        each.getCount()))
+                .toList();
         LeaseRequest request = new LeaseRequest(
                 event.getNumber(),
                 event.getHolder(),
@@ -120,7 +167,9 @@ public final class LeaseRequestAvro {
                         event.getRequestedTokens(),
                         event.getCheckedTokens()),
                 new LeaseRequest.Usage(
-                        reports, event.getSettled(), new LeaseRequest.Refunds(event.getRefundNumber(), refunds)),
+                        reports,
+                        event.getSettled(),
+                        new LeaseRequest.Refunds(event.getRefundNumber(), refunds, freed, renewals)),
                 event.getRoundTripMs(),
                 event.getReset());
         return new Addressed(request, event.getPartition());

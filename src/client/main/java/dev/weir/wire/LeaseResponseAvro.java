@@ -3,6 +3,7 @@ package dev.weir.wire;
 import dev.weir.fault.UnreadableException;
 import dev.weir.lease.LeaseResponse;
 import java.time.Instant;
+import java.util.List;
 
 /** The Avro codec of responses of ledgers to lease holders. Thread-safe. */
 public final class LeaseResponseAvro {
@@ -41,7 +42,25 @@ public final class LeaseResponseAvro {
                     false,
                     lease.free(),
                     0L,
-                    lease.isLast()));
+                    lease.isLast(),
+                    false,
+                    List.of()));
+        }
+        if (response instanceof LeaseResponse.Renewed renewed) {
+            return avro.encode(new dev.weir.avro.LeaseResponse(
+                    message.holder,
+                    renewed.number(),
+                    Instant.ofEpochMilli(renewed.appendedAtMs()),
+                    Instant.ofEpochMilli(renewed.renewedAtMs()),
+                    null,
+                    0L,
+                    Instant.EPOCH,
+                    false,
+                    renewed.free(),
+                    0L,
+                    false,
+                    true,
+                    renewed.ended()));
         }
         return avro.encode(
                 response instanceof LeaseResponse.Checked checked
@@ -66,7 +85,9 @@ public final class LeaseResponseAvro {
                 checked,
                 message.response.free(),
                 retryAfterMs,
-                !isLent);
+                !isLent,
+                false,
+                List.of());
     }
 
     /**
@@ -95,6 +116,10 @@ public final class LeaseResponseAvro {
                     event.getFrom().toEpochMilli(),
                     event.getUntil().toEpochMilli(),
                     free);
+        }
+        if (event.getRenewed()) {
+            return new LeaseResponse.Renewed(
+                    number, atMs, free, event.getFrom().toEpochMilli(), event.getEnded());
         }
         return event.getChecked()
                 ? new LeaseResponse.Checked(number, atMs, free, event.getRetryAfterMs(), !event.getLast())

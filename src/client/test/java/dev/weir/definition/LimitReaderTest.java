@@ -316,11 +316,13 @@ class LimitReaderTest {
 
     @ParameterizedTest
     @ValueSource(strings = {"key: model", "lease: client"})
-    void reports_slots_that_would_be_shared(String sharing) {
-        assertThat(faults(
-                        "policies: [{id: a, " + sharing + ", limits: [{algorithm: concurrency, limit: 5, ttl: 1m}]}]"))
-                .containsExactly("policies.yaml:1: policies[0].limits: must not have one of concurrency if the quota is"
-                        + " shared: slots are counted by client. Add 'client' to the key, and leave out lease");
+    void reports_slots_that_would_be_shared_with_tokens(String sharing) throws FaultsException {
+        String slots = "policies: [{id: a, " + sharing + ", limits: [{algorithm: concurrency, limit: 5, ttl: 1m}";
+        assertThat(policy(slots + "]}]").isShared()).isTrue();
+        assertThat(faults(slots + ", {algorithm: gcra, limit: 7, per: 1s}]}]"))
+                .containsExactly("policies.yaml:1: policies[0].limits: must all be of concurrency if one is and the quota"
+                        + " is shared: a lease covers all limits, and slots return while tokens do not. Move the others"
+                        + " to a policy in another layer");
     }
 
     @Test

@@ -222,7 +222,7 @@ record Evaluation(PolicyCheck[] checks, long nowMs, long leaseTimeMs, Throttling
             boolean denied = refused || checks[i].refuses();
             boolean reserves = reserving.holds(checks[i]);
             next[i] = checks[i] instanceof LeasedCheck leased
-                    ? leased.charged(denied, reserves)
+                    ? leased.charged(denied, reserves ? reserving : Reserving.NONE)
                     : ((CountedCheck) checks[i]).charged(denied, reserves ? reserving : Reserving.NONE);
         }
         Evaluation charged = new Evaluation(next, nowMs, leaseTimeMs, throttling, shapingIndex);

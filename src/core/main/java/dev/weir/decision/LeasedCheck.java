@@ -5,6 +5,7 @@ import dev.weir.decision.state.WritableLeases;
 import dev.weir.event.AwaitLease;
 import dev.weir.event.RequestKind;
 import dev.weir.lease.LeaseBook;
+import java.util.Optional;
 
 /** The check of shared limits by the leases held of them. */
 final class LeasedCheck extends PolicyCheck {
@@ -108,9 +109,9 @@ final class LeasedCheck extends PolicyCheck {
      * Uses the leases, unless the request is denied, and returns this check after that. A reset frees what all holders
      * have used.
      *
-     * @param reserves whether the request creates a reservation, which can be refunded
+     * @param reserving the reservation that the request creates, which can be refunded
      */
-    LeasedCheck charged(boolean denied, boolean reserves) {
+    LeasedCheck charged(boolean denied, Reserving reserving) {
         WritableLeases leases = leased.context.leases();
         long cost = leased.request.cost();
         if (!denied && leased.request.kind() == RequestKind.RESET) {
@@ -122,17 +123,23 @@ final class LeasedCheck extends PolicyCheck {
         }
         LeaseBook charged;
         if (leased.request.kind() == RequestKind.SETTLE) {
-            charged = book.settle(cost, nowMs, atMs);
+            charged = policy().limitsConcurrency() ? book : book.settle(cost, nowMs, atMs);
+        } else if (policy().limitsConcurrency()) {
+            charged = book.reserveSlots(cost, nowMs, atMs, reserving.lentSlotsEndMs(policy(), atMs));
         } else {
-            charged = reserves ? book.reserve(cost, nowMs, atMs) : book.take(cost, nowMs, atMs);
+            charged = reserving.isPresent() ? book.reserve(cost, nowMs, atMs) : book.take(cost, nowMs, atMs);
         }
         leases.put(leased.key, charged);
         return with(charged);
     }
 
     /** Returns what a reservation took of the leases since an earlier check. */
-    HeldCharge.Leased held(LeasedCheck before) {
-        return new HeldCharge.Leased(leased.key, observes(), atMs, book.takenSince(before.book));
+    HeldCharge.Leased held(LeasedCheck before, Reserving reserving) {
+        Optional<HeldCharge.LentSlotsEnd> slots = policy().limitsConcurrency()
+                ? Optional.of(new HeldCharge.LentSlotsEnd(
+                        reserving.slotMs(policy()), reserving.lentSlotsEndMs(policy(), atMs)))
+                : Optional.empty();
+        return new HeldCharge.Leased(leased.key, observes(), atMs, book.takenSince(before.book), slots);
     }
 
     @Override

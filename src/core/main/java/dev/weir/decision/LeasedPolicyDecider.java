@@ -37,11 +37,15 @@ public final class LeasedPolicyDecider {
     }
 
     /**
-     * Returns whether clients can decide by leases of the policy. Queues and idempotency need state that clients do
-     * not have.
+     * Returns whether clients can decide by leases of the policy. Queues, idempotency and reservations, which limits of
+     * concurrency need, have state that clients do not have.
      */
     public static boolean isForClients(Policy policy) {
-        return policy.isShared() && policy.sharing().byClients() && !policy.shapes() && policy.idempotencyMs() == 0;
+        return policy.isShared()
+                && policy.sharing().byClients()
+                && !policy.shapes()
+                && policy.idempotencyMs() == 0
+                && !policy.limitsConcurrency();
     }
 
     public Policy policy() {

@@ -56,6 +56,12 @@ public record OpenReservation(String requestId, long cost, long sinceMs, long en
                         .toList()));
     }
 
+    private static Optional<Long> slotsUntilMs(ReservationRecord reservation, HeldCharge held) {
+        return held instanceof HeldCharge.Counted counted
+                ? Optional.of(reservation.slotEndMs(counted))
+                : ((HeldCharge.Leased) held).slots().map(HeldCharge.LentSlotsEnd::endMs);
+    }
+
     private static Holding holding(ReservationRecord reservation, HeldCharge held, PolicyTable policies, long nowMs) {
         Policy policy = policies.inForce(held.key().policyId(), nowMs);
         boolean hasSlots = policy != null && policy.limitsConcurrency() && policy.countsUnder(held.key());
@@ -63,8 +69,6 @@ public record OpenReservation(String requestId, long cost, long sinceMs, long en
                 held.key().policyId(),
                 held.key().namesAndValues(),
                 held.observes(),
-                hasSlots && held instanceof HeldCharge.Counted counted
-                        ? Optional.of(reservation.slotEndMs(counted))
-                        : Optional.empty());
+                hasSlots ? slotsUntilMs(reservation, held) : Optional.empty());
     }
 }

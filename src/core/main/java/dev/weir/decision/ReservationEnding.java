@@ -9,11 +9,14 @@ import dev.weir.decision.state.ReservationRecord;
 import dev.weir.decision.state.WritableLeases;
 import dev.weir.decision.state.WritablePolicyStates;
 import dev.weir.event.Decision;
+import dev.weir.event.DecisionResult;
 import dev.weir.event.Reason;
 import dev.weir.event.Request;
 import dev.weir.event.RequestKind;
+import dev.weir.event.StateKey;
 import dev.weir.lease.LeaseBook;
 import dev.weir.lease.LeaseTerms;
+import dev.weir.lease.LentSlots;
 import dev.weir.policy.Policy;
 import dev.weir.policy.PolicyTable;
 import dev.weir.policy.RequestKey;
@@ -34,14 +37,15 @@ import java.util.Optional;
  * <p>All are {@code ALLOWED} but {@code RESERVATION_ENDED}. A SETTLE with another cost is another way.
  *
  * <p>What was taken of leases of shared limits returns to these leases, or to the ledger with the next message. What was
- * used beyond the estimate is used now, like a SETTLE that names no reservation.
+ * used beyond the estimate is used now, like a SETTLE that names no reservation. A RENEW of slots of a shared limit waits
+ * for the ledger ({@link SlotRenewing}).
  */
 record ReservationEnding(WritablePolicyStates states, PolicyTable policies, QuotaSource shared) {
 
     private static final int GONE = 410;
 
     /** Decides a request that {@linkplain Request#isForReservation is for a reservation}. */
-    Decision decide(Request request) {
+    DecisionResult decide(Request request) {
         RequestKey key = ReservationOpening.key(request);
         ReservationRecord reservation = states.reservations().get(key);
         if (reservation == null) {
@@ -49,6 +53,9 @@ record ReservationEnding(WritablePolicyStates states, PolicyTable policies, Quot
         }
         long nowMs = ReservationOpening.nowMs(request, reservation, states);
         if (reservation.endMs() <= nowMs) {
+            if (request.kind() == RequestKind.RENEW && shared instanceof LeaseContext context) {
+                SlotRenewing.abandon(reservation, context.leases());
+            }
             return nothing(request, nowMs);
         }
         if (reservation.ending().isPresent()) {
@@ -57,14 +64,36 @@ record ReservationEnding(WritablePolicyStates states, PolicyTable policies, Quot
                     : endedBefore(request, reservation.ending().get(), nowMs);
         }
         if (request.kind() == RequestKind.RENEW) {
-            ReservationRecord renewed = reservation.renewed(nowMs);
-            renew(reservation, renewed, nowMs);
-            states.reservations().change(key, renewed);
-        } else {
-            ReservationRecord.Ending how = new ReservationRecord.Ending(request.kind(), actualCost(request), nowMs);
-            end(reservation, how, nowMs);
-            states.reservations().change(key, reservation.ended(how));
+            return renew(request, reservation, nowMs);
         }
+        ReservationRecord.Ending how = new ReservationRecord.Ending(request.kind(), actualCost(request), nowMs);
+        end(reservation, how, nowMs);
+        states.reservations().change(key, reservation.ended(how));
+        return answer(request, reservation, nowMs);
+    }
+
+    private DecisionResult renew(Request request, ReservationRecord reservation, long nowMs) {
+        ReservationRecord current = reservation;
+        if (shared instanceof LeaseContext context) {
+            SlotRenewing slots = SlotRenewing.of(reservation, context, policies, nowMs);
+            current = slots.reservation();
+            if (!current.equals(reservation)) {
+                states.reservations().change(ReservationOpening.key(request), current);
+            }
+            if (slots.awaited().isPresent()) {
+                return slots.awaited().get();
+            }
+            if (slots.isEnded()) {
+                return nothing(request, nowMs);
+            }
+        }
+        ReservationRecord renewed = current.renewed(nowMs);
+        renew(current, renewed, nowMs);
+        states.reservations().change(ReservationOpening.key(request), renewed);
+        return answer(request, reservation, nowMs);
+    }
+
+    private static Decision answer(Request request, ReservationRecord reservation, long nowMs) {
         return reservation.isHidden()
                 ? nothing(request, nowMs)
                 : Decision.allowed(request, reason(request.kind()), nowMs);
@@ -108,10 +137,20 @@ record ReservationEnding(WritablePolicyStates states, PolicyTable policies, Quot
                         .map(HeldState::freed)
                         .map(state -> how.kind() == RequestKind.RELEASE ? state.forgotten() : state.settled(how.cost()))
                         .ifPresent(state -> put(counted, state));
-            } else if (how.kind() != RequestKind.RELEASE && shared instanceof LeaseContext context) {
-                settle((HeldCharge.Leased) held, reservation.cost(), how.cost(), context);
+            } else if (shared instanceof LeaseContext context) {
+                HeldCharge.Leased leased = (HeldCharge.Leased) held;
+                if (leased.slots().isPresent()) {
+                    free(leased.lentSlots(reservation.number()), leased.key(), context);
+                } else if (how.kind() != RequestKind.RELEASE) {
+                    settle(leased, reservation.cost(), how.cost(), context);
+                }
             }
         }
+    }
+
+    private static void free(LentSlots slots, StateKey key, LeaseContext context) {
+        WritableLeases leases = context.leases();
+        leases.put(key, leases.book(key).free(slots, leases.terms(key), context.nowMs()));
     }
 
     private static void settle(HeldCharge.Leased held, long cost, long actualCost, LeaseContext context) {

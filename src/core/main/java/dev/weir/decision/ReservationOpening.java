@@ -132,7 +132,7 @@ final class ReservationOpening {
                 continue;
             }
             if (check instanceof LeasedCheck leased) {
-                held.add(leased.held((LeasedCheck) evaluated.checks()[i]));
+                held.add(leased.held((LeasedCheck) evaluated.checks()[i], reserving));
             } else {
                 held.add(((CountedCheck) check).held(reserving));
             }

@@ -11,12 +11,13 @@ import dev.weir.policy.Policy;
  * @param number its number, above 0; 0 for {@link #NONE}
  * @param isHidden whether only observing policies ask for it
  * @param startMs the start of the request, in milliseconds since the epoch
+ * @param delayMs how long after the decision that is
  * @param durationMs how long after the start it ends
  */
-record Reserving(long number, boolean isHidden, long startMs, long durationMs) {
+record Reserving(long number, boolean isHidden, long startMs, long delayMs, long durationMs) {
 
     /** The request creates no reservation. */
-    static final Reserving NONE = new Reserving(0, true, 0, 0);
+    static final Reserving NONE = new Reserving(0, true, 0, 0, 0);
 
     /** Returns whether a request asks for a reservation, or one of its policies does. */
     static boolean isWanted(Request request, Policy[] applicable) {
@@ -50,8 +51,9 @@ record Reserving(long number, boolean isHidden, long startMs, long durationMs) {
             }
         }
         boolean isHidden = shortestMs == Long.MAX_VALUE;
-        long startMs = evaluated.nowMs() + evaluated.throttling().delayMs();
-        return new Reserving(number, isHidden, startMs, isHidden ? longestMs : shortestMs);
+        long delayMs = evaluated.throttling().delayMs();
+        long startMs = evaluated.nowMs() + delayMs;
+        return new Reserving(number, isHidden, startMs, delayMs, isHidden ? longestMs : shortestMs);
     }
 
     private static long shortestTtlMs(Policy policy) {
@@ -79,6 +81,15 @@ record Reserving(long number, boolean isHidden, long startMs, long durationMs) {
     /** Returns how long the slots of a policy are in use if they are not freed. */
     long slotMs(Policy policy) {
         return Math.min(durationMs, shortestTtlMs(policy));
+    }
+
+    /**
+     * Returns when the slots of a shared policy end that are taken at a time of its ledger. It is not after the
+     * {@code ttl}, also if the request is delayed: so long the ledger counts a slot of which it has no report.
+     */
+    long lentSlotsEndMs(Policy policy, long atMs) {
+        long slotMs = isPresent() ? delayMs + slotMs(policy) : Long.MAX_VALUE;
+        return atMs + Math.min(slotMs, shortestTtlMs(policy));
     }
 
     long endMs() {

@@ -9,31 +9,41 @@ import java.util.List;
  *
  * @param settled tokens used in excess of all leases
  * @param refunds refunds of usage that the ledger has charged; at most {@value #MAX_REFUNDS}
- * @param dueMs when the refunds are reported if no message is sent before, by the holder's clock;
+ * @param freed slots that the ledger has counted, and that were freed since; at most {@value #MAX_REFUNDS}
+ * @param renewals renewals of slots
+ * @param dueMs when the refunds and freed slots are reported if no message is sent before, by the holder's clock;
  *     {@link Long#MAX_VALUE} if there are none
  */
-public record Corrections(long settled, List<Refund> refunds, long dueMs) {
+public record Corrections(
+        long settled, List<Refund> refunds, List<FreedSlots> freed, SlotRenewals renewals, long dueMs) {
 
-    /** The most refunds of a message. Further ones are dropped, so the tokens count as used. */
+    /**
+     * The most refunds of a message, and the most freed slots. Further ones are dropped, so the tokens count as used, and
+     * the slots until their end.
+     */
     public static final int MAX_REFUNDS = 256;
 
     /** With so many refunds, a message is due at once. */
     private static final int MANY_REFUNDS = 64;
 
     /** There is nothing to report. */
-    public static final Corrections NONE = new Corrections(0, List.of(), Long.MAX_VALUE);
+    public static final Corrections NONE =
+            new Corrections(0, List.of(), List.of(), SlotRenewals.NONE, Long.MAX_VALUE);
 
     public Corrections {
         refunds = List.copyOf(refunds);
+        freed = List.copyOf(freed);
     }
 
-    /** Returns corrections that were stored. Refunds are due at once. */
-    public static Corrections fromStore(long settled, List<Refund> refunds) {
-        return new Corrections(settled, refunds, refunds.isEmpty() ? Long.MAX_VALUE : Long.MIN_VALUE);
+    /** Returns corrections that were stored. Refunds and freed slots are due at once. */
+    public static Corrections fromStore(
+            long settled, List<Refund> refunds, List<FreedSlots> freed, SlotRenewals renewals) {
+        boolean isNone = refunds.isEmpty() && freed.isEmpty();
+        return new Corrections(settled, refunds, freed, renewals, isNone ? Long.MAX_VALUE : Long.MIN_VALUE);
     }
 
     Corrections withSettled(long more) {
-        return new Corrections(sum(settled, more), refunds, dueMs);
+        return new Corrections(sum(settled, more), refunds, freed, renewals, dueMs);
     }
 
     /** @param atMs when it is reported at the latest */
@@ -51,11 +61,36 @@ public record Corrections(long settled, List<Refund> refunds, long dueMs) {
         } else if (next.size() < MAX_REFUNDS) {
             next.add(refund);
         }
-        return new Corrections(settled, next, next.size() >= MANY_REFUNDS ? Long.MIN_VALUE : Math.min(dueMs, atMs));
+        long earliestMs = next.size() >= MANY_REFUNDS ? Long.MIN_VALUE : Math.min(dueMs, atMs);
+        return new Corrections(settled, next, freed, renewals, earliestMs);
+    }
+
+    /** @param atMs when it is reported at the latest */
+    Corrections with(FreedSlots slots, long atMs) {
+        List<FreedSlots> next = new ArrayList<>(freed);
+        if (next.size() < MAX_REFUNDS) {
+            next.add(slots);
+        }
+        long earliestMs = next.size() >= MANY_REFUNDS ? Long.MIN_VALUE : Math.min(dueMs, atMs);
+        return new Corrections(settled, refunds, next, renewals, earliestMs);
+    }
+
+    Corrections with(SlotRenewals next) {
+        return new Corrections(settled, refunds, freed, next, dueMs);
+    }
+
+    /** Returns what is left after all but the renewals was reported. */
+    Corrections sent() {
+        return renewals.equals(SlotRenewals.NONE) ? NONE : NONE.with(renewals);
+    }
+
+    /** Returns how many slots were freed and are not reported. */
+    long freedSlots() {
+        return freed.stream().mapToLong(FreedSlots::count).sum();
     }
 
     boolean isNone() {
-        return settled == 0 && refunds.isEmpty();
+        return settled == 0 && refunds.isEmpty() && freed.isEmpty() && renewals.isNone();
     }
 
     /** Returns whether a message must be sent now. */
@@ -65,7 +100,11 @@ public record Corrections(long settled, List<Refund> refunds, long dueMs) {
 
     /** Returns whether what is stored of these corrections equals what is stored of others. */
     boolean isStoredLike(Corrections other) {
-        return settled == other.settled && refunds.equals(other.refunds);
+        return settled == other.settled
+                && refunds.equals(other.refunds)
+                && freed.equals(other.freed)
+                && renewals.pending().equals(other.renewals.pending())
+                && renewals.answers().equals(other.renewals.answers());
     }
 
     static long sum(long tokens, long more) {

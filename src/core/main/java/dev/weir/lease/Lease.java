@@ -1,5 +1,8 @@
 package dev.weir.lease;
 
+import java.util.ArrayList;
+import java.util.List;
+
 /**
  * A part of a shared quota that a ledger has lent to a holder for a limited time.
  *
@@ -26,11 +29,34 @@ public record Lease(long id, long amount, long used, long lastUsedMs, Term term,
      * @param count how many reports there were
      * @param isCurrent whether the last one had the current usage
      * @param isReserved whether reservations have used the lease, so that part of the usage can be refunded
+     * @param slots of a limit of concurrency: when the slots end that were used since the last report, in order of time
      */
-    public record Reports(long count, boolean isCurrent, boolean isReserved) {
+    public record Reports(long count, boolean isCurrent, boolean isReserved, List<SlotUse> slots) {
 
         /** Nothing is to be reported. */
-        public static final Reports NONE = new Reports(0, true, false);
+        public static final Reports NONE = new Reports(0, true, false, List.of());
+
+        public Reports {
+            slots = List.copyOf(slots);
+        }
+
+        /** Returns this after {@code count} slots more, or less if it is negative, were used until a time. */
+        private Reports withSlots(long endMs, long more) {
+            List<SlotUse> next = new ArrayList<>(slots);
+            int at = 0;
+            while (at < next.size() && next.get(at).endMs() < endMs) {
+                at++;
+            }
+            boolean exists = at < next.size() && next.get(at).endMs() == endMs;
+            long all = (exists ? next.get(at).count() : 0) + more;
+            if (exists) {
+                next.remove(at);
+            }
+            if (all > 0) {
+                next.add(at, new SlotUse(endMs, all));
+            }
+            return new Reports(count, false, isReserved, next);
+        }
     }
 
     /**
@@ -89,8 +115,18 @@ public record Lease(long id, long amount, long used, long lastUsedMs, Term term,
         boolean isReserved = reports.isReserved || byReservation;
         Reports next = !reports.isCurrent && isReserved == reports.isReserved
                 ? reports
-                : new Reports(reports.count, false, isReserved);
+                : new Reports(reports.count, false, isReserved, reports.slots);
         return new Lease(id, amount, used + tokens, useMs, term, next, isClosing);
+    }
+
+    /** Returns the lease after a reservation has taken slots until {@code endMs}. */
+    Lease usedSlots(long slots, long useMs, long endMs) {
+        Lease next = used(slots, useMs, true);
+        return next.with(next.reports.withSlots(endMs, slots));
+    }
+
+    private Lease with(Reports next) {
+        return new Lease(id, amount, used, lastUsedMs, term, next, isClosing);
     }
 
     /** Returns whether the ledger does not know of a part that a reservation took. */
@@ -103,9 +139,21 @@ public record Lease(long id, long amount, long used, long lastUsedMs, Term term,
         return new Lease(id, amount, used - tokens, lastUsedMs, term, reports, isClosing);
     }
 
+    /** Returns the lease after {@linkplain #hasUnreported unreported} slots were freed, at a decision time. */
+    Lease freed(long slots, long endMs, long atMs) {
+        return new Lease(
+                id,
+                amount,
+                used - slots,
+                Math.max(lastUsedMs, atMs),
+                term,
+                reports.withSlots(endMs, -slots),
+                isClosing);
+    }
+
     /** Returns the lease after a report that keeps {@code held} unused tokens and returns the rest. */
     Lease reported(long held, boolean closing) {
-        Reports next = new Reports(reports.count + 1, true, reports.isReserved);
+        Reports next = new Reports(reports.count + 1, true, reports.isReserved, List.of());
         return new Lease(id, used + held, used, lastUsedMs, term, next, closing);
     }
 
@@ -117,7 +165,7 @@ public record Lease(long id, long amount, long used, long lastUsedMs, Term term,
     /** Returns the lease expired and without unused tokens. Its usage has yet to be reported to the ledger. */
     Lease revoked() {
         Term ended = new Term(term.appendedAtMs, term.fromMs, term.untilMs, LONG_AGO_MS);
-        Reports next = new Reports(reports.count, false, reports.isReserved);
+        Reports next = new Reports(reports.count, false, reports.isReserved, reports.slots);
         return new Lease(id, used, used, lastUsedMs, ended, next, true);
     }
 

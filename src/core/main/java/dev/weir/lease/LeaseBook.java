@@ -32,6 +32,11 @@ import java.util.OptionalLong;
  *   asks a question      for a PEEK that needs more than is available, unless the ledger has responded recently
  * </pre>
  *
+ * <p><b>Slots</b> of limits of concurrency are requested only for requests that wait: how many are in use does not follow
+ * from how many are used a second. A lease is reported, and what is unused of it returned, a lead after slots of it were
+ * last taken or freed. After a refusal, slots may be requested again a lead later, since any of them can be freed. The
+ * ledger must know when the slots end, so a reservation that is prolonged asks it ({@link SlotRenewals}).
+ *
  * <p>What remains of the limit is what the leases hold and what the ledger could lend by its last response:
  *
  * <pre>
@@ -70,9 +75,12 @@ public record LeaseBook(
      * An unanswered request is repeated after this time, which doubles with each repetition. Repeating is needed only
      * if a message is lost.
      */
-    private static final long MIN_RESEND_MS = 5_000;
+    static final long MIN_RESEND_MS = 5_000;
 
     private static final int MAX_DOUBLINGS = 6;
+
+    /** A lease whose slots end at so many times is reported at once. */
+    private static final int MANY_SLOT_ENDS = 64;
 
     private static final Comparator<Lease> BY_END =
             Comparator.<Lease>comparingLong(lease -> lease.term().untilMs()).thenComparingLong(Lease::id);
@@ -149,7 +157,7 @@ public record LeaseBook(
      * @param sentMs when it was sent or, if it was answered, when the response arrived
      * @param refused tokens that were refused; {@link Long#MAX_VALUE} if none were
      * @param retryAtMs when they may be granted; {@link Long#MAX_VALUE} for never. They are requested again after a
-     *     term at the latest, since other holders return leases and limits change
+     *     term at the latest, slots after a lead, since other holders return leases and limits change
      * @param prefetchAtMs before this time, a lease is requested only for a waiting request
      * @param scarcity what was not free according to the last response
      */
@@ -165,7 +173,8 @@ public record LeaseBook(
 
         /** Returns when the same amount can be requested again. */
         public long nextAttemptAtMs(LeaseTerms terms) {
-            return isPending() ? resendAtMs(terms) : Math.min(retryAtMs, sentMs + terms.termMs());
+            long latestMs = sentMs + (terms.lendsSlots() ? terms.leadMs() : terms.termMs());
+            return isPending() ? resendAtMs(terms) : Math.min(retryAtMs, latestMs);
         }
 
         /**
@@ -174,7 +183,7 @@ public record LeaseBook(
          * such a holder's place ({@link Ledger}).
          */
         long retryTokens(Demand demand, LeaseTerms terms) {
-            return !isPending() && refused <= demand.steadyTokensWithin(2 * terms.leadMs()) ? refused : 0;
+            return !terms.lendsSlots() && !isPending() && refused <= demand.steadyTokensWithin(2 * terms.leadMs()) ? refused : 0;
         }
 
         private long resendAtMs(LeaseTerms terms) {
@@ -242,6 +251,12 @@ public record LeaseBook(
                 ? LedgerBalance.UNKNOWN
                 : new LedgerBalance(free.getAsLong(), Lease.LONG_AGO_MS, Long.MAX_VALUE, 0, LedgerBalance.Check.NONE);
         return new LeaseBook(atMs, List.of(lease), Demand.NONE, refused, 1, Corrections.NONE, balance);
+    }
+
+    /** Returns a book reconstructed from a decision: at {@code atMs}, the ledger had renewed the slots of a reservation. */
+    public static LeaseBook reconstructedRenewal(long reservation, long atMs) {
+        SlotRenewals.Answer answer = new SlotRenewals.Answer(reservation, atMs, true, true);
+        return empty().withRenewals(SlotRenewals.stored(List.of(), List.of(answer)));
     }
 
     /** Returns the decision time of a decision made at {@code nowMs}. */
@@ -366,21 +381,34 @@ public record LeaseBook(
      * @throws IllegalArgumentException if fewer are {@link #available}
      */
     public LeaseBook take(long cost, long nowMs, long atMs) {
-        return take(cost, nowMs, atMs, false);
+        return take(cost, nowMs, atMs, (lease, tokens) -> lease.used(tokens, atMs, false));
     }
 
     /** Like {@link #take}, for a reservation, which can be {@linkplain #refund refunded}. */
     public LeaseBook reserve(long cost, long nowMs, long atMs) {
-        return take(cost, nowMs, atMs, true);
+        return take(cost, nowMs, atMs, (lease, tokens) -> lease.used(tokens, atMs, true));
     }
 
-    private LeaseBook take(long cost, long nowMs, long atMs, boolean byReservation) {
+    /**
+     * Like {@link #take}, for the slots of a reservation, which can be {@linkplain #free freed}.
+     *
+     * @param endMs when they end, in ledger time
+     */
+    public LeaseBook reserveSlots(long cost, long nowMs, long atMs, long endMs) {
+        return take(cost, nowMs, atMs, (lease, slots) -> lease.usedSlots(slots, atMs, endMs));
+    }
+
+    private interface Use {
+        Lease of(Lease lease, long tokens);
+    }
+
+    private LeaseBook take(long cost, long nowMs, long atMs, Use use) {
         long left = cost;
         List<Lease> next = new ArrayList<>(leases.size());
         for (Lease lease : leases) {
             long part = isUsable(lease, nowMs, atMs) ? Math.min(left, lease.remaining()) : 0;
             left -= part;
-            next.add(part == 0 ? lease : lease.used(part, atMs, byReservation));
+            next.add(part == 0 ? lease : use.of(lease, part));
         }
         if (left > 0) {
             throw new IllegalArgumentException(cost + " tokens requested, but the leases lack " + left + " of them");
@@ -438,10 +466,81 @@ public record LeaseBook(
                 left -= there;
             }
         }
+        return corrected(next, pending);
+    }
+
+    private LeaseBook corrected(List<Lease> next, Corrections pending) {
         // what was refused may be granted once the ledger has the refund
         boolean asksAgain = !pending.equals(corrections) && !request.isPending();
         LastRequest last = asksAgain ? LastRequest.NONE : request;
         return new LeaseBook(clockMs, next, demand, last, lastLeaseId, pending, balance);
+    }
+
+    /**
+     * Returns the book after a reservation has freed its slots. Those whose use was not reported return to their lease,
+     * as after a {@linkplain #refund refund}. Others are freed by the ledger, also those whose renewal it has not answered.
+     */
+    public LeaseBook free(LentSlots slots, LeaseTerms terms, long nowMs) {
+        SlotRenewals renewals = corrections.renewals();
+        Corrections pending = corrections.with(renewals.freed(slots.reservation()));
+        if (renewals.isSent(slots.reservation())) {
+            return corrected(leases, pending);
+        }
+        long endMs = renewals.answer(slots.reservation())
+                .map(SlotRenewals.Answer::endMs)
+                .orElse(slots.endMs());
+        List<Lease> next = new ArrayList<>(leases);
+        long reported = 0;
+        for (LeasePart part : slots.parts()) {
+            int index = indexOfUnreported(part);
+            if (index < 0) {
+                reported += part.tokens();
+            } else {
+                next.set(index, next.get(index).freed(part.tokens(), endMs, decisionTimeMs(nowMs)));
+            }
+        }
+        return corrected(
+                next,
+                reported == 0
+                        ? pending
+                        : pending.with(
+                                new FreedSlots(slots.usedAtMs(), endMs, reported), nowMs + terms.leadMs()));
+    }
+
+    /**
+     * Returns the book that asks the ledger with the next message to prolong the slots of a reservation, unless it does
+     * already. An answer to an earlier renewal must have been {@linkplain #withoutAnswer removed}.
+     *
+     * @param slotMs how long after the renewal they end, in milliseconds
+     * @param isAwaited whether a request waits for the answer
+     */
+    public LeaseBook renew(LentSlots slots, long slotMs, boolean isAwaited) {
+        SlotRenewals renewals = corrections.renewals();
+        long count = slots.count();
+        return renewals.isPending(slots.reservation())
+                ? this
+                : withRenewals(renewals.with(
+                        new SlotRenewal(slots.reservation(), slots.usedAtMs(), slots.endMs(), slotMs, count),
+                        isAwaited));
+    }
+
+    /** Returns the renewals of slots. */
+    public SlotRenewals renewals() {
+        return corrections.renewals();
+    }
+
+    /** Returns the book without the ledger's answer to the renewal of a reservation. */
+    public LeaseBook withoutAnswer(long reservation) {
+        return withRenewals(corrections.renewals().withoutAnswer(reservation));
+    }
+
+    /** Returns the book after a request that waited for the renewal of a reservation was decided without it. */
+    public LeaseBook abandonRenewal(long reservation) {
+        return withRenewals(corrections.renewals().abandoned(reservation));
+    }
+
+    private LeaseBook withRenewals(SlotRenewals next) {
+        return new LeaseBook(clockMs, leases, demand, request, lastLeaseId, corrections.with(next), balance);
     }
 
     private int indexOfUnreported(LeasePart part) {
@@ -479,23 +578,34 @@ public record LeaseBook(
      * another process requested them or a clock was stepped. The next message reports their usage and returns the rest.
      */
     public LeaseBook revoked() {
-        if (leases.isEmpty() && !request.isPending()) {
+        if (leases.isEmpty() && !request.isPending() && corrections.renewals().isNone()) {
             return this;
         }
         List<Lease> next = leases.stream().map(Lease::revoked).toList();
-        return new LeaseBook(clockMs, next, demand, LastRequest.NONE, lastLeaseId, corrections, LedgerBalance.UNKNOWN);
+        SlotRenewals renewals = corrections.renewals();
+        Corrections pending = corrections.with(renewals.unanswered());
+        for (FreedSlots freed : renewals.freedUnanswered()) {
+            pending = pending.with(freed, Long.MIN_VALUE);
+        }
+        return new LeaseBook(clockMs, next, demand, LastRequest.NONE, lastLeaseId, pending, LedgerBalance.UNKNOWN);
     }
 
-    /** Returns whether {@code response} answers the latest request or question. */
+    /** Returns whether {@code response} answers the latest request, question or renewals. */
     public boolean isExpected(LeaseResponse response) {
+        if (response instanceof LeaseResponse.Renewed renewed) {
+            return corrections.renewals().isExpected(renewed);
+        }
         return response instanceof LeaseResponse.Checked
                 ? balance.check().number() != 0
                         && response.number() == balance.check().number()
                 : request.isPending() && response.number() == request.number;
     }
 
-    /** Returns when the request or question was sent that an {@linkplain #isExpected expected} response answers. */
+    /** Returns when the message was sent that an {@linkplain #isExpected expected} response answers. */
     long sentMs(LeaseResponse response) {
+        if (response instanceof LeaseResponse.Renewed) {
+            return corrections.renewals().sentMs();
+        }
         return response instanceof LeaseResponse.Checked ? balance.check().sentMs() : request.sentMs;
     }
 
@@ -518,9 +628,22 @@ public record LeaseBook(
         if (!isExpected(response)) {
             return this;
         }
+        if (response instanceof LeaseResponse.Renewed renewed) {
+            return renewed(renewed, terms, nowMs);
+        }
         return response instanceof LeaseResponse.Checked checked
                 ? withBalance(balance.withAnswer(checked, terms, nowMs))
                 : refused((LeaseResponse.Refused) response, terms, nowMs);
+    }
+
+    private LeaseBook renewed(LeaseResponse.Renewed renewed, LeaseTerms terms, long nowMs) {
+        SlotRenewals renewals = corrections.renewals();
+        Corrections pending = corrections.with(renewals.answered(renewed));
+        for (FreedSlots freed : renewals.freedBefore(renewed)) {
+            pending = pending.with(freed, nowMs);
+        }
+        LedgerBalance left = balance.withResponse(renewed, terms, Lease.LONG_AGO_MS, nowMs);
+        return new LeaseBook(clockMs, leases, demand, request, lastLeaseId, pending, left);
     }
 
     private LeaseBook withBalance(LedgerBalance next) {
@@ -622,9 +745,10 @@ public record LeaseBook(
      */
     public Transition nextMessage(LeaseSession session, Needs needs, LeaseTerms terms, long nowMs) {
         Demand now = demand.at(nowMs);
-        boolean requests = shouldRequest(now, needs.first, terms, nowMs);
-        boolean asks = !requests && (needs.isReset || shouldAsk(needs.peek, terms, nowMs));
-        if (!requests && !asks && !corrections.isDue(nowMs) && reportAtMs(terms) > nowMs) {
+        boolean renews = corrections.renewals().isDue(nowMs);
+        boolean requests = !renews && shouldRequest(now, needs.first, terms, nowMs);
+        boolean asks = !renews && !requests && (needs.isReset || shouldAsk(needs.peek, terms, nowMs));
+        if (!renews && !requests && !asks && !corrections.isDue(nowMs) && reportAtMs(terms) > nowMs) {
             return null;
         }
         List<Report> reports = new ArrayList<>();
@@ -632,7 +756,9 @@ public record LeaseBook(
         long returned = 0;
         for (Lease lease : leases) {
             boolean isClosing = lease.isClosing() || closesAtMs(lease, terms) <= nowMs;
-            long wanted = isClosing ? now.tokensWithin(Math.max(0, lease.expiresAtMs() - nowMs)) : lease.remaining();
+            long wanted = !isClosing
+                    ? lease.remaining()
+                    : terms.lendsSlots() ? 0 : now.tokensWithin(Math.max(0, lease.expiresAtMs() - nowMs));
             long held = Math.min(lease.remaining(), wanted);
             boolean isChanged = !lease.isReported() || held < lease.remaining();
             if (isChanged) {
@@ -645,26 +771,35 @@ public record LeaseBook(
             }
         }
         boolean isAwaited = request.isPending() || balance.check().number() != 0;
-        LedgerBalance left = (isAwaited ? balance : balance.sent()).returned(returned);
+        LedgerBalance left = (isAwaited ? balance : balance.sent()).returned(returned + corrections.freedSlots());
         long held = next.stream().mapToLong(Lease::remaining).sum();
-        LeaseRequest.Usage usage = usage(session, reports);
+        if (renews) {
+            long number = session.nextRequestNumber();
+            List<SlotRenewal> renewals = corrections.renewals().toSend();
+            Corrections sent = corrections.sent().with(corrections.renewals().sent(number, nowMs));
+            return new Transition(
+                    new LeaseBook(clockMs, next, now, request, lastLeaseId, sent, left),
+                    message(session, number, LeaseRequest.Wanted.NONE, usage(session, reports, renewals), false));
+        }
+        LeaseRequest.Usage usage = usage(session, reports, List.of());
         if (asks) {
             long tokens = Math.max(1, needs.peek - held);
             long number = session.nextRequestNumber();
             left = left.withCheck(new LedgerBalance.Check(number, nowMs, tokens, 0, false));
             return new Transition(
-                    new LeaseBook(clockMs, next, now, request, lastLeaseId, Corrections.NONE, left),
+                    new LeaseBook(clockMs, next, now, request, lastLeaseId, corrections.sent(), left),
                     message(session, number, LeaseRequest.Wanted.check(tokens), usage, needs.isReset));
         }
         if (!requests) {
             return new Transition(
-                    new LeaseBook(clockMs, next, now, request, lastLeaseId, Corrections.NONE, left),
+                    new LeaseBook(clockMs, next, now, request, lastLeaseId, corrections.sent(), left),
                     report(session, usage));
         }
         long available = available(nowMs, decisionTimeMs(nowMs));
         long due = request.retryTokens(now, terms);
         long least = needs.first > available ? Math.max(1, needs.first - held) : due > available ? due : 0;
-        long expected = now.reserve(terms.termMs(), terms, nowMs) - lastingTokens(terms, nowMs);
+        long expected =
+                terms.lendsSlots() ? 0 : now.reserve(terms.termMs(), terms, nowMs) - lastingTokens(terms, nowMs);
         long waiting = least == 0 ? 0 : Math.max(least, needs.all - held);
         long want = Math.max(Math.max(1, waiting), expected);
         LastRequest sent = new LastRequest(
@@ -676,7 +811,7 @@ public record LeaseBook(
                 0,
                 request.scarcity);
         return new Transition(
-                new LeaseBook(clockMs, next, now, sent, lastLeaseId, Corrections.NONE, left),
+                new LeaseBook(clockMs, next, now, sent, lastLeaseId, corrections.sent(), left),
                 message(session, sent.number, new LeaseRequest.Wanted(least, waiting, want), usage, needs.isReset));
     }
 
@@ -693,13 +828,16 @@ public record LeaseBook(
 
     private static Report report(Lease lease, long held) {
         boolean isReserved = lease.reports().isReserved();
-        return new Report(lease.id(), lease.used(), lease.lastUsedMs(), held, isReserved);
+        List<SlotUse> slots = lease.reports().slots();
+        return new Report(lease.id(), lease.used(), lease.lastUsedMs(), held, isReserved, slots);
     }
 
-    private LeaseRequest.Usage usage(LeaseSession session, List<Report> reports) {
-        LeaseRequest.Refunds refunds = corrections.refunds().isEmpty()
+    private LeaseRequest.Usage usage(LeaseSession session, List<Report> reports, List<SlotRenewal> renewals) {
+        boolean isNone = corrections.refunds().isEmpty() && corrections.freed().isEmpty();
+        LeaseRequest.Refunds refunds = isNone && renewals.isEmpty()
                 ? LeaseRequest.Refunds.NONE
-                : new LeaseRequest.Refunds(session.nextRequestNumber(), corrections.refunds());
+                : new LeaseRequest.Refunds(
+                        isNone ? 0 : session.nextRequestNumber(), corrections.refunds(), corrections.freed(), renewals);
         return new LeaseRequest.Usage(reports, corrections.settled(), refunds);
     }
 
@@ -714,7 +852,8 @@ public record LeaseBook(
         }
         boolean isWaitedFor = waits > available(nowMs, decisionTimeMs(nowMs)) && mayBeGranted(waits, terms, nowMs);
         return isWaitedFor
-                || (nowMs >= request.prefetchAtMs
+                || (!terms.lendsSlots()
+                        && nowMs >= request.prefetchAtMs
                         && lastingTokens(terms, nowMs) < now.reserve(terms.leadMs(), terms, nowMs));
     }
 
@@ -739,21 +878,23 @@ public record LeaseBook(
             }
         }
         return new Transition(
-                new LeaseBook(clockMs, List.of(), demand, request, lastLeaseId, Corrections.NONE, balance),
-                report(session, usage(session, reports)));
+                new LeaseBook(clockMs, List.of(), demand, request, lastLeaseId, corrections.sent(), balance),
+                report(session, usage(session, reports, List.of())));
     }
 
     /**
      * Returns when {@link #nextMessage} has something to do if nothing else happens; {@link Long#MAX_VALUE} for never.
      */
     public long dueAtMs(LeaseTerms terms, long nowMs) {
-        return Math.min(corrections.dueMs(), Math.min(reportAtMs(terms), renewAtMs(terms, nowMs)));
+        long correctAtMs = Math.min(corrections.dueMs(), corrections.renewals().dueAtMs());
+        return Math.min(correctAtMs, Math.min(reportAtMs(terms), renewAtMs(terms, nowMs)));
     }
 
     private long reportAtMs(LeaseTerms terms) {
         long atMs = Long.MAX_VALUE;
         for (Lease lease : leases) {
-            boolean isDone = lease.isClosing() && (lease.isReported() || lease.remaining() > 0);
+            boolean isDone =
+                    !terms.lendsSlots() && lease.isClosing() && (lease.isReported() || lease.remaining() > 0);
             atMs = isDone ? atMs : Math.min(atMs, closesAtMs(lease, terms));
         }
         return atMs;
@@ -761,7 +902,7 @@ public record LeaseBook(
 
     /** Returns when the leases that outlive the next lead hold less than the reserve, as long as the key is in use. */
     private long renewAtMs(LeaseTerms terms, long nowMs) {
-        if (request.isPending() || !demand.isInUse(terms, nowMs)) {
+        if (terms.lendsSlots() || request.isPending() || !demand.isInUse(terms, nowMs)) {
             return Long.MAX_VALUE;
         }
         long reserve = demand.at(nowMs).reserve(terms.leadMs(), terms, nowMs);
@@ -815,10 +956,12 @@ public record LeaseBook(
 
     /**
      * Returns when unneeded tokens of a lease are returned, so that the report arrives before the lease expires; for a
-     * lease that is used up, when it is reported.
+     * lease that is used up, and one of slots, when it is reported.
      */
     private static long closesAtMs(Lease lease, LeaseTerms terms) {
         long closesAtMs = lease.expiresAtMs() - terms.leadMs();
-        return lease.remaining() == 0 ? Math.min(closesAtMs, lease.usedUpAtMs() + terms.leadMs()) : closesAtMs;
+        boolean isDone = lease.remaining() == 0 || terms.lendsSlots();
+        closesAtMs = isDone ? Math.min(closesAtMs, lease.usedUpAtMs() + terms.leadMs()) : closesAtMs;
+        return lease.reports().slots().size() >= MANY_SLOT_ENDS ? Lease.LONG_AGO_MS : closesAtMs;
     }
 }

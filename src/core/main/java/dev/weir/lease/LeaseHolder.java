@@ -6,7 +6,7 @@ import java.util.Optional;
 
 /**
  * A holder of leases of one shared limit: its {@link LeaseBook}, the requests that wait for a lease, and those that
- * wait for the answer to a question. Stream tasks and client libraries use the same class. It performs no I/O: the
+ * wait for the answer to a question or for the renewal of slots. Stream tasks and client libraries use the same class. It performs no I/O: the
  * caller uses {@link #isFirstReady} to find the waiting request to decide next, {@link #nextMessage} to get the message
  * to send, and {@link #dueAtMs} to schedule the next call.
  *
@@ -17,7 +17,8 @@ import java.util.Optional;
  *                          ╰──────────────────────────────────────────────╯  still not enough
  * </pre>
  *
- * <p>A {@code PEEK} takes nothing, so it waits in a line of its own: it delays no other request and needs no lease.
+ * <p>A {@code PEEK} takes nothing, so it waits in a line of its own: it delays no other request and needs no lease. So
+ * does a {@code RENEW}, which needs no slot but the one that it has.
  *
  * <p>No timer runs at the end of a lease. From then on, {@link LeaseBook} does not count its tokens as available. After
  * a grace period, {@link Ledger} charges what was not reported, when it handles the next message.
@@ -31,7 +32,8 @@ public final class LeaseHolder<R> {
     private final LeaseSession session;
     private final WaitingLine<R> takers = new WaitingLine<>();
     private final WaitingLine<R> peeks = new WaitingLine<>();
-    private final List<WaitingLine<R>> lines = List.of(takers, peeks);
+    private final WaitingLine<R> renewals = new WaitingLine<>();
+    private final List<WaitingLine<R>> lines = List.of(renewals, takers, peeks);
     private LeaseBook book;
     private LeaseTerms configured;
     private LeaseTerms terms;
@@ -40,6 +42,7 @@ public final class LeaseHolder<R> {
     private long unmetDemand;
     private long question;
     private boolean isToReset;
+    private boolean hasRenewed; // a response since the last message
     private long responses;
     private long unansweredSinceMs = -1;
 
@@ -136,7 +139,7 @@ public final class LeaseHolder<R> {
         return takers;
     }
 
-    /** Returns the lines of waiting requests: those that wait for a lease, and those that wait for an answer. */
+    /** Returns the lines of waiting requests: for a renewal, for a lease, and for an answer. */
     public List<WaitingLine<R>> lines() {
         return lines;
     }
@@ -153,6 +156,11 @@ public final class LeaseHolder<R> {
         Waiting<R> place = new Waiting<>(request, cost, untilMs, responses);
         peeks.add(place);
         return place;
+    }
+
+    /** Appends a request to those that wait for the renewal of slots. */
+    public void parkRenewal(R request, long untilMs) {
+        renewals.add(new Waiting<>(request, 0, untilMs, responses));
     }
 
     /** Returns the first line whose first request must be decided now; null if there is none. */
@@ -173,6 +181,9 @@ public final class LeaseHolder<R> {
         Waiting<R> first = line.first();
         if (first == null) {
             return false;
+        }
+        if (line == renewals) {
+            return hasRenewed || nowMs >= first.untilMs();
         }
         LeaseBook current = book();
         return nowMs >= first.untilMs()
@@ -195,6 +206,7 @@ public final class LeaseHolder<R> {
     public void handleResponse(LeaseResponse response, long nowMs) {
         LeaseBook current = book();
         if (current.isExpected(response)) {
+            hasRenewed |= response instanceof LeaseResponse.Renewed;
             session.recordResponse(response.appendedAtMs(), current.sentMs(response), nowMs);
             responses++;
             unansweredSinceMs = -1;
@@ -218,14 +230,23 @@ public final class LeaseHolder<R> {
         return requests || current.shouldAsk(question, terms(), nowMs);
     }
 
-    /** Returns the message to send to the ledger now, if any. Call it after each event, or batch of events. */
+    /**
+     * Returns the message to send to the ledger now, if any. Call it after each event, or batch of events, until there is
+     * none.
+     */
     public Optional<LeaseRequest> nextMessage(long nowMs) {
+        if (book().renewals().isDue(nowMs)) {
+            LeaseBook.Transition renewing = book().nextMessage(session, LeaseBook.Needs.NONE, terms(), nowMs);
+            book = renewing.book();
+            return Optional.of(renewing.message());
+        }
         long waits = takers.isEmpty() ? unmetDemand : takers.first().cost();
         long peek = peeks.isEmpty() ? question : peeks.first().cost();
         LeaseBook.Needs needs = new LeaseBook.Needs(waits, Math.max(waits, takers.tokens()), peek, isToReset);
         unmetDemand = 0;
         question = 0;
         isToReset = false;
+        hasRenewed = false;
         LeaseBook.Transition sending = book().nextMessage(session, needs, terms(), nowMs);
         if (sending == null) {
             return Optional.empty();
@@ -253,7 +274,10 @@ public final class LeaseHolder<R> {
             long attemptMs = current.request().nextAttemptAtMs(terms());
             dueMs = Math.min(dueMs, Math.min(takers.first().untilMs(), attemptMs));
         }
-        return peeks.isEmpty() ? dueMs : Math.min(dueMs, peeks.first().untilMs());
+        for (WaitingLine<R> line : List.of(peeks, renewals)) {
+            dueMs = line.isEmpty() ? dueMs : Math.min(dueMs, line.first().untilMs());
+        }
+        return dueMs;
     }
 
     /** Returns how many tokens can be used before {@link #dueAtMs} without a need to call {@link #nextMessage} earlier. */
@@ -263,7 +287,7 @@ public final class LeaseHolder<R> {
 
     /** Returns whether a new holder would behave the same. */
     public boolean isIdle(long nowMs) {
-        return takers.isEmpty() && peeks.isEmpty() && !isToReset && book().isIdle(terms(), nowMs);
+        return takers.isEmpty() && peeks.isEmpty() && renewals.isEmpty() && !isToReset && book().isIdle(terms(), nowMs);
     }
 
     /** Returns when the holder becomes {@linkplain #isIdle idle} if nothing else happens. */

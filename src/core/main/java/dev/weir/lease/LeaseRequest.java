@@ -6,8 +6,8 @@ import java.util.List;
  * A message from a holder to a ledger: the usage of the holder's leases and, optionally, a request for another lease, a
  * question, or a reset.
  *
- * @param number echoed by the response; a holder accepts only the response to its latest request or question. 0 if there
- *     is neither
+ * @param number echoed by the response; a holder accepts only the response to its latest request, question or renewals. 0
+ *     if there are none
  * @param holder the name of the sender
  * @param wanted the tokens that are requested or asked about
  * @param usage what the holder has used
@@ -34,6 +34,9 @@ public record LeaseRequest(long number, String holder, Wanted wanted, Usage usag
             this(minTokens, waitingTokens, requestedTokens, 0);
         }
 
+        /** Nothing is requested, nor asked. */
+        static final Wanted NONE = new Wanted(0, 0, 0);
+
         /** Returns the tokens of a question. */
         static Wanted check(long tokens) {
             return new Wanted(0, 0, 0, tokens);
@@ -48,29 +51,55 @@ public record LeaseRequest(long number, String holder, Wanted wanted, Usage usag
      * @param lastUsedMs the decision time of the last use; meaningless if there was none
      * @param held tokens that are neither used nor returned
      * @param isReserved whether some of the tokens used may be refunded later
+     * @param slots of a limit of concurrency: when the slots end that were used since the last report. What is missing
+     *     counts as used until a {@code ttl} after the last use
      */
-    public record Report(long leaseId, long used, long lastUsedMs, long held, boolean isReserved) {
+    public record Report(
+            long leaseId, long used, long lastUsedMs, long held, boolean isReserved, List<SlotUse> slots) {
 
-        /** Creates a report of usage that is final. */
+        public Report {
+            slots = List.copyOf(slots);
+        }
+
+        /** Creates a report of tokens. */
+        public Report(long leaseId, long used, long lastUsedMs, long held, boolean isReserved) {
+            this(leaseId, used, lastUsedMs, held, isReserved, List.of());
+        }
+
+        /** Creates a report of tokens whose usage is final. */
         public Report(long leaseId, long used, long lastUsedMs, long held) {
             this(leaseId, used, lastUsedMs, held, false);
         }
     }
 
     /**
-     * Refunds of usage that was reported before.
+     * Corrections of usage that was reported before.
      *
-     * @param number higher than those of all earlier refunds of the holder, so that a repeated message changes nothing;
-     *     0 if there are none
-     * @param refunds the refunds
+     * @param number higher than those of all earlier refunds and freed slots of the holder, so that a repeated message
+     *     changes nothing; 0 if there are none
+     * @param refunds refunds of tokens
+     * @param freed slots that were freed before their end
+     * @param renewals slots to prolong, at most {@value SlotRenewal#MAX_PER_MESSAGE}; the ledger answers, so the message
+     *     neither requests a lease nor asks a question
      */
-    public record Refunds(long number, List<Refund> refunds) {
+    public record Refunds(long number, List<Refund> refunds, List<FreedSlots> freed, List<SlotRenewal> renewals) {
 
         /** There are no refunds. */
         public static final Refunds NONE = new Refunds(0, List.of());
 
         public Refunds {
             refunds = List.copyOf(refunds);
+            freed = List.copyOf(freed);
+            renewals = List.copyOf(renewals);
+        }
+
+        /** Creates refunds of tokens. */
+        public Refunds(long number, List<Refund> refunds) {
+            this(number, refunds, List.of(), List.of());
+        }
+
+        boolean isNone() {
+            return refunds.isEmpty() && freed.isEmpty() && renewals.isEmpty();
         }
     }
 
@@ -93,7 +122,7 @@ public record LeaseRequest(long number, String holder, Wanted wanted, Usage usag
         }
 
         boolean isNone() {
-            return reports.isEmpty() && settled == 0 && refunds.refunds.isEmpty();
+            return reports.isEmpty() && settled == 0 && refunds.isNone();
         }
     }
 
@@ -167,6 +196,16 @@ public record LeaseRequest(long number, String holder, Wanted wanted, Usage usag
     /** Returns whether the message requests a lease. */
     public boolean requestsLease() {
         return wanted.requestedTokens > 0;
+    }
+
+    /** Returns whether the message asks to prolong slots. */
+    public boolean isRenewal() {
+        return !refunds().renewals.isEmpty();
+    }
+
+    /** Returns whether a request may wait for the response. */
+    public boolean isAwaited() {
+        return wanted.minTokens > 0 || isCheck() || isRenewal();
     }
 
     /** Returns whether the message asks what could be lent. */

@@ -1,9 +1,11 @@
 package dev.weir.lease;
 
-/** The response of a ledger to a request for a lease, or to a question. */
+import java.util.List;
+
+/** The response of a ledger to a request for a lease, to a question or to renewals of slots. */
 public sealed interface LeaseResponse {
 
-    /** Returns the number of the request or question. */
+    /** Returns the number of the message that it answers. */
     long number();
 
     /** Returns the broker's time when it appended the request. */
@@ -51,4 +53,19 @@ public sealed interface LeaseResponse {
      */
     record Checked(long number, long appendedAtMs, long free, long retryAfterMs, boolean isLent)
             implements LeaseResponse {}
+
+    /**
+     * The answer to renewals of slots. Nothing was lent.
+     *
+     * @param renewedAtMs the ledger's time of the renewals, {@code appendedAtMs} or later, from which they count; see
+     *     {@link SlotRenewal#endMs(long)}
+     * @param ended the reservations whose slots had ended, so that they were not renewed
+     */
+    record Renewed(long number, long appendedAtMs, long free, long renewedAtMs, List<Long> ended)
+            implements LeaseResponse {
+
+        public Renewed {
+            ended = List.copyOf(ended);
+        }
+    }
 }

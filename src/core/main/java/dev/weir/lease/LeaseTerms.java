@@ -7,8 +7,10 @@ package dev.weir.lease;
  * @param leadMs how long before a lease is used up or expires the next one is requested, in milliseconds
  * @param graceMs how long after its end an unreported lease still counts as lent, in milliseconds; then it is charged
  *     as used. It leaves time for a report that is delayed
+ * @param lendsSlots whether slots of limits of concurrency are lent: only for requests that wait, and unused ones are
+ *     returned a lead later
  */
-public record LeaseTerms(long termMs, long leadMs, long graceMs) {
+public record LeaseTerms(long termMs, long leadMs, long graceMs, boolean lendsSlots) {
 
     /** The shortest term that is derived from a window, in milliseconds. */
     public static final long MIN_TERM_MS = 200;
@@ -24,6 +26,11 @@ public record LeaseTerms(long termMs, long leadMs, long graceMs) {
     private static final int LEADS_PER_TERM = 3;
     private static final long MAX_MS = 3_600_000;
 
+    /** Creates the terms of tokens. */
+    public LeaseTerms(long termMs, long leadMs, long graceMs) {
+        this(termMs, leadMs, graceMs, false);
+    }
+
     /** @throws IllegalArgumentException if a part is out of its range */
     public LeaseTerms {
         require("term", termMs, 1);
@@ -38,7 +45,7 @@ public record LeaseTerms(long termMs, long leadMs, long graceMs) {
      */
     public LeaseTerms forWindow(long windowMs) {
         long partMs = Math.max(MIN_TERM_MS, windowMs / TERMS_PER_WINDOW);
-        return of(Math.min(termMs, partMs), leadMs, Math.min(graceMs, partMs));
+        return of(Math.min(termMs, partMs), leadMs, Math.min(graceMs, partMs)).lendingSlots(lendsSlots);
     }
 
     /**
@@ -48,9 +55,15 @@ public record LeaseTerms(long termMs, long leadMs, long graceMs) {
     public LeaseTerms withRoundTrip(long roundTripMs) {
         long boundedMs = Math.max(0, Math.min(roundTripMs, MAX_ROUND_TRIP_MS));
         return of(
-                Math.max(termMs, ROUND_TRIPS_PER_TERM * boundedMs),
-                Math.max(leadMs, boundedMs + boundedMs / 4),
-                graceMs);
+                        Math.max(termMs, ROUND_TRIPS_PER_TERM * boundedMs),
+                        Math.max(leadMs, boundedMs + boundedMs / 4),
+                        graceMs)
+                .lendingSlots(lendsSlots);
+    }
+
+    /** Returns these terms for slots, or for tokens. */
+    public LeaseTerms lendingSlots(boolean slots) {
+        return new LeaseTerms(termMs, leadMs, graceMs, slots);
     }
 
     /** Returns terms with the lead reduced to a third of the term if it is longer. */

@@ -1,6 +1,7 @@
 package dev.weir.lease;
 
 import dev.weir.limit.Charge;
+import dev.weir.limit.Concurrency;
 import dev.weir.limit.Limit;
 import dev.weir.limit.LimitAccount;
 import java.util.ArrayList;
@@ -9,6 +10,7 @@ import java.util.Comparator;
 import java.util.HashMap;
 import java.util.List;
 import java.util.Map;
+import java.util.Optional;
 
 /**
  * The accounts of limits that are shared by several holders, and the leases lent from them.
@@ -18,7 +20,8 @@ import java.util.Map;
  *   lend a    ⟸  a ≤ free(t)                        the lease counts until its tokens are reported or charged
  *   settle    :  tokens reported as used are charged at the time of their last use;
  *                returned tokens are free again at once;
- *                tokens not reported within a grace period after the lease's end are charged at its last millisecond
+ *                tokens not reported within a grace period after the lease's end are charged at its last millisecond,
+ *                slots not reported until they have ended are free again
  * </pre>
  *
  * <p><b>Claim.</b> Each use has a decision time {@code u}, with {@code from ≤ u < until} of its lease, and {@code from}
@@ -64,6 +67,11 @@ import java.util.Map;
  * the same lease, not before {@code u} and not after {@code c}, had been smaller ({@link Limit#refunded}). So what is in
  * use after a refund is never less than with the smaller use from the start. It can be more if there were other uses
  * between {@code u} and {@code c}, or if a lease extends beyond a window.
+ *
+ * <p><b>Slots</b> of limits of concurrency are not charged with a time, but until an end, which their holder reports. A
+ * lease that is not reported counts as lent until its slots have ended ({@link LentSlotCounts}). Take all slots in use at
+ * x, and the one of them whose lease was lent last, at {@code g ≤ x}: at {@code g}, all others were counted, in use or
+ * lent. All of them together were at most the limit when that lease was lent.
  *
  * <p><b>Clocks.</b> The proof compares decision times only, never wall clocks. Ledger time is the broker's time at
  * which a request is appended. A holder derives decision times from the times of its leases and its monotonic clock
@@ -125,7 +133,10 @@ public record Ledger(
     /** The ledger is short of tokens if less than this part (1/4) of the capacity is free. */
     private static final int SCARCE_DIVISOR = 4;
 
-    /** A limit with fewer tokens, and windows longer than a term, is small: nothing of it is lent in reserve. */
+    /**
+     * A limit with fewer tokens, and windows longer than a term, is small: nothing of it is lent in reserve. So is each
+     * limit of concurrency.
+     */
     private static final int MIN_CAPACITY_FOR_RESERVES = 16;
 
     /** Beyond the demand of a second, a lease has at most this part (1/8) of the capacity. */
@@ -148,10 +159,16 @@ public record Ledger(
      * @param used tokens that were reported as used
      * @param requestedTokens the tokens that were requested
      * @param untilMs when the lease ends
-     * @param dueMs when the amount is charged as used if it is not reported
+     * @param dueMs when the amount is charged as used if it is not reported; slots, when they have ended
      */
     public record OutstandingLease(
-            long leaseId, String holder, long amount, long used, long requestedTokens, long untilMs, long dueMs) {}
+            long leaseId, String holder, long amount, long used, long requestedTokens, long untilMs, long dueMs) {
+
+        private OutstandingLease dueNotBefore(long atMs) {
+            return new OutstandingLease(
+                    leaseId, holder, amount, used, requestedTokens, untilMs, Math.max(dueMs, atMs));
+        }
+    }
 
     /**
      * A holder that was refused and is expected to request the same amount again.
@@ -265,7 +282,19 @@ public record Ledger(
         }
         Earlier then = earlier.withSuspended(suspended, beforeId).with(earlier.refundable.after(refundableAfterMs));
         // the migrated states start at clockMs, so no charge may have an earlier time
-        return new Ledger(clockMs, clockMs, next, leases, refusals, nextLeaseId, then);
+        return new Ledger(clockMs, clockMs, next, leasesUntilEnd(next), refusals, nextLeaseId, then);
+    }
+
+    /** Returns the leases, which are due when all slots have ended that holders may take of them by other limits. */
+    private List<OutstandingLease> leasesUntilEnd(List<LimitAccount<?>> next) {
+        long ttlMs = LentSlotCounts.longestTtlMs(next);
+        if (ttlMs == 0) {
+            return leases;
+        }
+        return leases.stream()
+                .map(lease -> lease.dueNotBefore(lease.untilMs - 1 + ttlMs))
+                .sorted(BY_DUE)
+                .toList();
     }
 
     /** Returns this ledger with its accounts in the form in which they are stored. */
@@ -290,7 +319,7 @@ public record Ledger(
 
     /**
      * Returns this ledger at {@code nowMs}, or at its own time if that is later. Leases that are due are charged
-     * as used.
+     * as used; slots have ended by then.
      */
     public Ledger advancedTo(long nowMs) {
         long atMs = Math.max(clockMs, nowMs);
@@ -307,7 +336,8 @@ public record Ledger(
         while (!left.isEmpty() && left.get(0).dueMs <= atMs) {
             OutstandingLease ended = left.remove(0);
             next = next.withRefundable(next.earlier.refundable.unreported(ended.leaseId));
-            next = next.charge(ended.leaseId, ended.amount, ended.untilMs - 1, next.earlier.refundable.hasReserved());
+            Charge charge = new Charge(ended.leaseId, ended.untilMs - 1, ended.amount);
+            next = next.charge(charge, next.earlier.refundable.hasReserved(), Optional.empty());
         }
         return new Ledger(atMs, next.lastChargeMs, next.accounts, left, waiting, nextLeaseId, next.earlier);
     }
@@ -355,9 +385,21 @@ public record Ledger(
     /** Answers a request or a question. Parameters are as in {@link #handle}. */
     public Result answer(LeaseRequest request, LeaseTerms terms, long nowMs) {
         LeaseTerms adjusted = terms.withRoundTrip(request.roundTripMs());
+        if (request.isRenewal()) {
+            return renew(request, nowMs);
+        }
         return request.requestsLease()
                 ? lend(request, adjusted, nowMs)
                 : new Result(this, request.isCheck() ? check(request, adjusted, nowMs) : null);
+    }
+
+    private Result renew(LeaseRequest request, long nowMs) {
+        LentSlotCounts.Renewed renewed = slotCounts().renewed(request.refunds().renewals());
+        Ledger next = new Ledger(
+                clockMs, lastChargeMs, renewed.accounts(), leases, refusals, nextLeaseId, earlier);
+        long free = next.lendable(others(request.holder()).tokens);
+        return new Result(
+                next, new LeaseResponse.Renewed(request.number(), nowMs, free, clockMs, renewed.ended()));
     }
 
     /**
@@ -425,7 +467,9 @@ public record Ledger(
         Ledger known = report.isReserved() ? withRefundable(earlier.refundable.reserved(firstLeaseId())) : this;
         Ledger charged = used > 0 && !earlier.isFreed(lease, report.lastUsedMs())
                 ? known.charge(
-                        lease.leaseId, used, Math.min(report.lastUsedMs(), lease.untilMs - 1), report.isReserved())
+                        new Charge(lease.leaseId, Math.min(report.lastUsedMs(), lease.untilMs - 1), used),
+                        report.isReserved(),
+                        Optional.of(report.slots()))
                 : known;
         return new Ledger(
                 clockMs, charged.lastChargeMs, charged.accounts, next, refusals, nextLeaseId, charged.earlier);
@@ -436,41 +480,48 @@ public record Ledger(
         return leases.stream().mapToLong(OutstandingLease::leaseId).min().orElseThrow();
     }
 
-    private Ledger charge(long leaseId, long amount, long atMs, boolean isReserved) {
-        long timeMs = Math.max(lastChargeMs, atMs);
-        List<LimitAccount<?>> next = isReserved
-                ? chargedReserved(accounts, new Charge(leaseId, timeMs, amount))
-                : charged(accounts, amount, timeMs);
-        boolean isEarlier = leaseId < earlier.suspendedBeforeId && !earlier.suspended.isEmpty();
+    /** @param slots the ends of the slots; empty if they have all passed, because they were not reported in time */
+    private Ledger charge(Charge use, boolean isReserved, Optional<List<SlotUse>> slots) {
+        Charge charge = new Charge(use.number(), Math.max(lastChargeMs, use.atMs()), use.cost());
+        boolean isEarlier = use.number() < earlier.suspendedBeforeId && !earlier.suspended.isEmpty();
         Earlier then = isEarlier
-                ? earlier.withSuspended(charged(earlier.suspended, amount, timeMs), earlier.suspendedBeforeId)
+                ? earlier.withSuspended(
+                        charged(earlier.suspended, charge, false, slots), earlier.suspendedBeforeId)
                 : earlier;
-        return new Ledger(clockMs, timeMs, next, leases, refusals, nextLeaseId, then);
+        List<LimitAccount<?>> next = charged(accounts, charge, isReserved, slots);
+        return new Ledger(clockMs, charge.atMs(), next, leases, refusals, nextLeaseId, then);
     }
 
-    private static List<LimitAccount<?>> chargedReserved(List<LimitAccount<?>> accounts, Charge charge) {
-        List<LimitAccount<?>> next = new ArrayList<>(accounts.size());
-        accounts.forEach(account -> next.add(account.chargeReserved(charge)));
+    private List<LimitAccount<?>> charged(
+            List<LimitAccount<?>> of, Charge charge, boolean isReserved, Optional<List<SlotUse>> slots) {
+        List<LimitAccount<?>> next = new ArrayList<>(of.size());
+        for (LimitAccount<?> account : of) {
+            if (account.limit() instanceof Concurrency limit) {
+                next.add(slots.<LimitAccount<?>>map(ends -> LentSlotCounts.reported(
+                                limit, account, ends, charge.cost(), charge.atMs(), clockMs))
+                        .orElse(account));
+            } else {
+                next.add(isReserved ? account.chargeReserved(charge) : account.charge(charge.cost(), charge.atMs()));
+            }
+        }
         return next;
     }
 
-    private static List<LimitAccount<?>> charged(List<LimitAccount<?>> accounts, long amount, long atMs) {
-        List<LimitAccount<?>> next = new ArrayList<>(accounts.size());
-        accounts.forEach(account -> next.add(account.charge(amount, atMs)));
-        return next;
+    private LentSlotCounts slotCounts() {
+        return new LentSlotCounts(accounts, earlier, clockMs);
     }
 
     /**
-     * Refunds what reservations have used, as if they had not, unless the message was received before. Usage of accounts
-     * that have been replaced or reset since is not refunded.
+     * Refunds what reservations have used, as if they had not, and frees their slots, unless the message was received
+     * before. Usage of accounts that have been replaced or reset since is not refunded.
      */
     private Ledger refund(String holder, LeaseRequest.Refunds refunds) {
         RefundableUse refundable = earlier.refundable;
-        boolean isNew = !refunds.refunds().isEmpty() && refundable.isNew(holder, refunds.number());
-        if (!isNew || !refundable.hasReserved()) {
+        boolean hasAny = !refunds.refunds().isEmpty() || !refunds.freed().isEmpty();
+        if (!hasAny || !refundable.isNew(holder, refunds.number()) || !refundable.hasReserved()) {
             return this;
         }
-        List<LimitAccount<?>> next = new ArrayList<>(accounts);
+        List<LimitAccount<?>> next = slotCounts().freed(refunds.freed());
         int most = Math.min(refunds.refunds().size(), Corrections.MAX_REFUNDS);
         for (Refund refund : refunds.refunds().subList(0, most)) {
             boolean isCharged = refund.tokens() > 0
@@ -501,7 +552,9 @@ public record Ledger(
         long timeMs = Math.max(lastChargeMs, clockMs);
         List<LimitAccount<?>> next = new ArrayList<>();
         for (int i = 0; i < accounts.size(); i++) {
-            next.add(accounts.get(i).chargeUpTo(maxUsed.get(i) - lent, settled, timeMs));
+            LimitAccount<?> account = accounts.get(i);
+            boolean isOfSlots = account.limit() instanceof Concurrency; // a SETTLE takes none
+            next.add(isOfSlots ? account : account.chargeUpTo(maxUsed.get(i) - lent, settled, timeMs));
         }
         return new Ledger(clockMs, timeMs, next, leases, refusals, nextLeaseId, earlier);
     }
@@ -550,7 +603,7 @@ public record Ledger(
                 0,
                 request.requestedTokens(),
                 untilMs,
-                untilMs + terms.graceMs());
+                Math.max(untilMs + terms.graceMs(), untilMs - 1 + LentSlotCounts.longestTtlMs(accounts)));
         List<OutstandingLease> next = new ArrayList<>(leases);
         next.add(-Collections.binarySearch(next, lease, BY_DUE) - 1, lease);
         return new Result(
@@ -647,6 +700,9 @@ public record Ledger(
     private boolean isSmall(LeaseTerms terms) {
         for (LimitAccount<?> account : accounts) {
             Limit<?> limit = account.limit();
+            if (limit instanceof Concurrency) {
+                return true;
+            }
             if (limit.capacity() < MIN_CAPACITY_FOR_RESERVES && limit.windowMs(clockMs) > terms.termMs()) {
                 return true;
             }

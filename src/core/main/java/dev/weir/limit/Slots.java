@@ -52,6 +52,11 @@ public record Slots(int id, LogSegment recent, LogSegment root, int level, long 
         return total() - endedBy(nowMs);
     }
 
+    /** Returns how many slots end at {@code endMs}; 0 if that is not after {@code nowMs}. */
+    public long endingAt(long endMs, long nowMs) {
+        return endMs <= nowMs ? 0 : endedBy(endMs) - endedBy(endMs - 1);
+    }
+
     private long total() {
         return recent.lastSum() + root.lastSum();
     }

@@ -142,7 +142,7 @@ public record Policy(
             requireSharable(onExceed, terms);
         }
         if (terms.stream().anyMatch(term -> term.limit() instanceof Concurrency)) {
-            requireCountable(onExceed, sharing != null);
+            requireCountable(onExceed, sharing != null, terms);
         }
         if (sharing != null && isOfClient && !sharing.byClients()) {
             throw new IllegalArgumentException(
@@ -200,16 +200,20 @@ public record Policy(
         }
     }
 
-    private static void requireCountable(OnExceed onExceed, boolean isShared) {
+    private static boolean countsTokens(Term term) {
+        return term.limit().countsUsage() && !(term.limit() instanceof Concurrency);
+    }
+
+    private static void requireCountable(OnExceed onExceed, boolean isShared, List<Term> terms) {
         if (onExceed instanceof OnExceed.Throttle || onExceed instanceof OnExceed.Shape) {
             throw new IllegalArgumentException(
                     "on-exceed must be deny, shadow-ban or observe if a limit is concurrency: when a slot is freed is"
                             + " not known in advance");
         }
-        if (isShared) {
+        if (isShared && terms.stream().anyMatch(Policy::countsTokens)) {
             throw new IllegalArgumentException(
-                    "limits must not have one of concurrency if the quota is shared: slots are counted by client. Add"
-                            + " 'client' to the key, and leave out lease");
+                    "limits must all be of concurrency if one is and the quota is shared: a lease covers all limits, and"
+                            + " slots return while tokens do not. Move the others to a policy in another layer");
         }
     }
 
@@ -308,10 +312,10 @@ public record Policy(
 
     /**
      * Returns whether the policy denies refunds. Shared limits deny them, since a refund could return what others have
-     * used. Limits that count nothing do not.
+     * used. Limits that count nothing do not, nor those of concurrency, which a SETTLE does not change.
      */
     public boolean deniesRefunds() {
-        return isShared() && countsUsage();
+        return isShared() && countsUsage() && !limitsConcurrency();
     }
 
     /** Returns whether each limit counts usage. Those that do not suspend the limits that they replace. */
@@ -344,14 +348,15 @@ public record Policy(
         return false;
     }
 
-    /** Returns the timing of leases: at most {@code longest}, shortened for the shortest window of the limits. */
+    /** Returns the timing of leases: at most {@code longest}, shortened for the shortest window or {@code ttl}. */
     public LeaseTerms leaseTerms(LeaseTerms longest) {
         long shortestMs = Long.MAX_VALUE;
         for (Term term : terms) {
-            long windowMs = term.limit().windowMs(0);
+            long windowMs =
+                    term.limit() instanceof Concurrency concurrency ? concurrency.ttlMs() : term.limit().windowMs(0);
             shortestMs = windowMs == 0 ? shortestMs : Math.min(shortestMs, windowMs);
         }
-        return longest.forWindow(shortestMs);
+        return longest.forWindow(shortestMs).lendingSlots(limitsConcurrency());
     }
 
     /**

@@ -13,6 +13,7 @@ import static org.assertj.core.api.Assertions.assertThatIllegalArgumentException
 import dev.weir.decision.Samples;
 import dev.weir.event.Request;
 import dev.weir.event.StateKey;
+import dev.weir.limit.Blocked;
 import dev.weir.limit.Concurrency;
 import dev.weir.limit.Limit;
 import java.util.Collections;
@@ -54,7 +55,7 @@ class PolicyTest {
     }
 
     @Test
-    void a_concurrency_limit_is_counted_by_client_and_neither_throttles_nor_shapes() {
+    void a_concurrency_limit_neither_throttles_nor_shapes_nor_is_shared_with_tokens() {
         Policy policy = policy("a", new Concurrency(10, 60_000), window(1, 1));
         assertThat(onExceed(OnExceed.OBSERVE, policy).limits()).hasSize(2);
         assertThat(onExceed(OnExceed.SHADOW_BAN, policy).limits()).hasSize(2);
@@ -66,8 +67,10 @@ class PolicyTest {
         assertThatIllegalArgumentException()
                 .isThrownBy(() -> keyed(List.of("tier"), policy))
                 .withMessage(
-                        "limits must not have one of concurrency if the quota is shared: slots are counted by client. Add"
-                                + " 'client' to the key, and leave out lease");
+                        "limits must all be of concurrency if one is and the quota is shared: a lease covers all limits, and"
+                                + " slots return while tokens do not. Move the others to a policy in another layer");
+        Policy slots = policy("a", new Concurrency(10, 60_000), new Concurrency(20, 1_000), new Blocked());
+        assertThat(keyed(List.of("tier"), slots).isShared()).isTrue();
     }
 
     @Test

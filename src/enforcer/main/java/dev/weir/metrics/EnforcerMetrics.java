@@ -105,7 +105,9 @@ public final class EnforcerMetrics implements EvaluationListener {
         ANSWERED;
 
         public static LeaseMessage of(LeaseRequest request) {
-            return request.requestsLease() ? REQUESTED : request.isCheck() ? ASKED : REPORTED;
+            return request.requestsLease()
+                    ? REQUESTED
+                    : request.isCheck() || request.isRenewal() ? ASKED : REPORTED;
         }
 
         public static LeaseMessage of(LeaseResponse response) {

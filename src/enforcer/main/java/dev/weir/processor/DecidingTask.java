@@ -169,7 +169,7 @@ final class DecidingTask {
         }
         for (LeaseStore.Message message : parts.leases.endStep(nowMs)) {
             forwarder.send(message, nowMs);
-            if (message.request().minTokens() > 0 || message.request().isCheck()) { // a request waits for the response
+            if (message.request().isAwaited()) {
                 commitEarly(nowMs);
             }
         }

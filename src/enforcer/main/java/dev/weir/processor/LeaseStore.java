@@ -188,7 +188,11 @@ final class LeaseStore implements WritableLeases {
 
     @Override
     public void put(StateKey key, LeaseBook book) {
-        touch(key).holder.setBook(book);
+        Entry entry = touch(key);
+        entry.holder.setBook(book);
+        if (entry.holder.hasWaiting()) { // which may pass by tokens that have returned
+            served.add(entry);
+        }
     }
 
     @Override
@@ -261,6 +265,8 @@ final class LeaseStore implements WritableLeases {
         Place place = new Place(number, request.timestampMs(), waiter.key(), RequestKey.of(request));
         if (request.kind() == RequestKind.PEEK) {
             entry.holder.parkPeek(place, request.cost(), untilMs);
+        } else if (request.kind() == RequestKind.RENEW) {
+            entry.holder.parkRenewal(place, untilMs);
         } else {
             Waiting<Place> parked = entry.holder.park(place, request.cost(), untilMs);
             takers.computeIfAbsent(place.request, key -> new ArrayList<>(1)).add(parked);
@@ -364,7 +370,7 @@ final class LeaseStore implements WritableLeases {
     List<Message> endStep(long nowMs) {
         List<Message> messages = touched.isEmpty() ? List.of() : new ArrayList<>(touched.size());
         for (Entry entry : touched) {
-            end(entry, nowMs).ifPresent(message -> messages.add(new Message(entry.key, message)));
+            end(entry, nowMs, messages);
         }
         touched.clear();
         if (entries.size() > mostDecoded) {
@@ -375,15 +381,16 @@ final class LeaseStore implements WritableLeases {
         return messages;
     }
 
-    private Optional<LeaseRequest> end(Entry entry, long nowMs) {
+    private void end(Entry entry, long nowMs, List<Message> messages) {
         entry.isTouched = false;
-        Optional<LeaseRequest> message = entry.holder.nextMessage(nowMs);
+        for (var next = entry.holder.nextMessage(nowMs); next.isPresent(); next = entry.holder.nextMessage(nowMs)) {
+            messages.add(new Message(entry.key, next.get()));
+        }
         if (!entry.isChanged && !entry.holder.book().isStoredLike(entry.written)) {
             entry.isChanged = true;
             changed.add(entry);
         }
         setTimer(entry, entry.holder.dueAtMs(nowMs));
-        return message;
     }
 
     private void setTimer(Entry entry, long atMs) {

@@ -69,7 +69,10 @@ class StoredReservationsTest {
                 new StateKey(StateKey.NO_CLIENT, "q", List.of()),
                 number % 2 == 0,
                 fromMs + 4,
-                List.of(new LeasePart(number << 20, number, 3), new LeasePart(7, 8, 0)));
+                List.of(new LeasePart(number << 20, number, 3), new LeasePart(7, 8, 0)),
+                number % 3 == 0
+                        ? Optional.empty()
+                        : Optional.of(new HeldCharge.LentSlotsEnd(number, fromMs + durationMs)));
         return new ReservationRecord(
                 number,
                 number % 7 == 0

@@ -236,7 +236,10 @@ final class Recomputation {
      */
     private DecisionResult decide(Request request, LoggedDecision recorded, PolicyTable table) {
         Decision decision = recorded == null ? null : recorded.decision();
-        return new Decider(states, ReconstructedLease.context(request, decision)).decide(request, table);
+        ReservationRecord reservation =
+                request.isForReservation() ? states.reservation(UnknownReservations.key(request)) : null;
+        long number = reservation == null ? 0 : reservation.number();
+        return new Decider(states, ReconstructedLease.context(request, decision, number)).decide(request, table);
     }
 
     /** Marks the counts of this client only as unknown, because they may or may not have been charged. */

@@ -37,21 +37,24 @@ final class ReconstructedLease implements HeldLeases {
     private final Request request;
     private final Decision recorded;
     private final long nowMs;
+    private final long reservation;
 
-    private ReconstructedLease(Request request, Decision recorded, long nowMs) {
+    private ReconstructedLease(Request request, Decision recorded, long nowMs, long reservation) {
         this.request = request;
         this.recorded = recorded;
         this.nowMs = nowMs;
+        this.reservation = reservation;
     }
 
     /**
      * Returns the context in which a request was decided.
      *
      * @param recorded the recorded decision; null if there is none, in which case there was enough quota
+     * @param reservation the number of the reservation that the request is for, 0 if there is none
      */
-    static LeaseContext context(Request request, Decision recorded) {
+    static LeaseContext context(Request request, Decision recorded, long reservation) {
         long nowMs = recorded == null || recorded.queueing() != null ? request.timestampMs() : recorded.decidedAtMs();
-        return LeaseContext.readOnly(new ReconstructedLease(request, recorded, nowMs), 0, false, false);
+        return LeaseContext.readOnly(new ReconstructedLease(request, recorded, nowMs, reservation), 0, false, false);
     }
 
     private boolean isUnavailable() {
@@ -74,6 +77,9 @@ final class ReconstructedLease implements HeldLeases {
 
     @Override
     public LeaseBook book(StateKey key) {
+        if (request.kind() == RequestKind.RENEW && (recorded == null || recorded.reason() == Reason.RENEWED)) {
+            return LeaseBook.reconstructedRenewal(reservation, nowMs);
+        }
         if (recorded != null && recorded.observedBy().contains(key.policyId())) {
             return LeaseBook.reconstructed(0, OptionalLong.of(0), nowMs, SHORTEST_RETRY_MS, false); // not only unknown
         }

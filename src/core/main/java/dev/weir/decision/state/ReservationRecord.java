@@ -62,6 +62,11 @@ public record ReservationRecord(
         return new ReservationRecord(number, first, cost, Math.max(fromMs, nowMs), durationMs, held, ending);
     }
 
+    /** Returns this reservation with other charges. */
+    public ReservationRecord withHeld(List<HeldCharge> other) {
+        return new ReservationRecord(number, first, cost, fromMs, durationMs, other, ending);
+    }
+
     /** Returns this reservation, ended. */
     public ReservationRecord ended(Ending how) {
         return new ReservationRecord(number, first, cost, fromMs, durationMs, held, Optional.of(how));

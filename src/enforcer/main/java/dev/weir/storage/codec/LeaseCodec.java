@@ -8,6 +8,7 @@ import dev.weir.lease.LeaseBook;
 import dev.weir.lease.Ledger;
 import dev.weir.lease.Refund;
 import dev.weir.lease.RefundableUse;
+import dev.weir.lease.SlotUse;
 import dev.weir.limit.SegmentReader;
 import java.util.ArrayList;
 import java.util.List;
@@ -17,10 +18,14 @@ import java.util.function.IntFunction;
  * Encodes ledgers and lease books.
  *
  * <pre>
- *   book    = version 1 | expiresAtMs, 8 bytes | clockMs | n, lease × n | last lease id | settled | n, refund × n
+ *   book    = version 1 | expiresAtMs, 8 bytes | clockMs | n, lease × n | last lease id | settled | n, refund × n |
+ *             n, freed slots × n | n, renewal × n | n, answer × n
  *   lease   = id | amount | used | lastUsedMs | appendedAtMs | fromMs | untilMs | sentMs |
- *             reported + 2 × closing + 4 × reserved | number of reports
+ *             reported + 2 × closing + 4 × reserved | number of reports | n, (slots' endMs | count) × n
  *   refund  = lease id | sinceMs | tokens
+ *   freed slots = usedAtMs | endMs | count
+ *   renewal = awaited + 2 × freed | reservation | usedAtMs | endMs | slotMs | count
+ *   answer  = awaited + 2 × renewed | reservation | endMs
  *   ledger  = version 1 | expiresAtMs, 8 bytes | clockMs | next lease id | n, lent × n |
  *             state (as in {@link StateCodec}) | n, refusal × n (omitted if n is 0 and what follows is omitted) |
  *             suspendedBeforeId | resetBeforeId | resetMs | resetHolder | refundable use
@@ -60,6 +65,11 @@ public final class LeaseCodec {
                     | (lease.isClosing() ? CLOSING : 0)
                     | (lease.reports().isReserved() ? RESERVED : 0));
             out.write(lease.reports().count());
+            out.write(lease.reports().slots().size());
+            for (SlotUse slots : lease.reports().slots()) {
+                out.writeSigned(slots.endMs() - lease.term().untilMs());
+                out.write(slots.count());
+            }
         }
         out.write(book.lastLeaseId());
         out.writeSigned(book.corrections().settled());
@@ -69,6 +79,7 @@ public final class LeaseCodec {
             out.writeSigned(refund.sinceMs());
             out.write(refund.tokens());
         }
+        SlotsCodec.write(book.corrections(), out);
         return out.written();
     }
 
@@ -89,7 +100,13 @@ public final class LeaseCodec {
             long untilMs = fromMs + in.readSigned();
             long sentMs = in.readSigned();
             int flags = in.readByte();
-            Lease.Reports reports = new Lease.Reports(in.read(), (flags & REPORTED) != 0, (flags & RESERVED) != 0);
+            long count = in.read();
+            List<SlotUse> slots = new ArrayList<>();
+            for (long left = in.read(); left > 0; left--) {
+                slots.add(new SlotUse(untilMs + in.readSigned(), in.read()));
+            }
+            Lease.Reports reports =
+                    new Lease.Reports(count, (flags & REPORTED) != 0, (flags & RESERVED) != 0, slots);
             leases.add(new Lease(
                     lease,
                     amount,
@@ -105,7 +122,9 @@ public final class LeaseCodec {
         for (long left = in.read(); left > 0; left--) {
             refunds.add(new Refund(in.read(), in.readSigned(), in.read()));
         }
-        return LeaseBook.fromStore(clockMs, leases, lastLease, Corrections.fromStore(settled, refunds));
+        Corrections corrections =
+                Corrections.fromStore(settled, refunds, SlotsCodec.readFreed(in), SlotsCodec.readRenewals(in));
+        return LeaseBook.fromStore(clockMs, leases, lastLease, corrections);
     }
 
     public static byte[] encode(PolicyLedger of) {

@@ -27,6 +27,7 @@ import java.util.TreeMap;
  *                n, charge × n  [content, 32 bytes  answer] (flag 2)
  *   charge       key  observes  charged at±  slot duration  m, origin × m
  *                key  observes + 2  used at±  m, (lease id  tokens  reports) × m
+ *                [slot duration  their end±] (observes + 6)
  *   expiries     version  n, (number  end±  client  request id) × n
  *   bounds       version  next number  observed  earliest±  earliest before±  n, (lane  first  end) × n
  * </pre>
@@ -40,6 +41,7 @@ public final class ReservationCodec implements WriteBackCodec<byte[], Reservatio
     private static final int ANSWERED = 2;
     private static final int OBSERVES = 1;
     private static final int LEASED = 2;
+    private static final int SLOTS = 4;
 
     private static final byte[] BOUNDS_KEY = {2};
     private static final int EXPIRIES_BYTES = 64;
@@ -136,7 +138,10 @@ public final class ReservationCodec implements WriteBackCodec<byte[], Reservatio
 
     private static void write(StateBytes out, HeldCharge held) {
         out.write(KeyCodec.encode(held.key()));
-        out.writeByte((held.observes() ? OBSERVES : 0) | (held instanceof HeldCharge.Leased ? LEASED : 0));
+        boolean hasSlots = held instanceof HeldCharge.Leased leased && leased.slots().isPresent();
+        out.writeByte((held.observes() ? OBSERVES : 0)
+                | (held instanceof HeldCharge.Leased ? LEASED : 0)
+                | (hasSlots ? SLOTS : 0));
         if (held instanceof HeldCharge.Leased leased) {
             out.writeSigned(leased.chargedAtMs());
             out.write(leased.parts().size());
@@ -145,6 +150,10 @@ public final class ReservationCodec implements WriteBackCodec<byte[], Reservatio
                 out.write(part.tokens());
                 out.write(part.reports());
             }
+            leased.slots().ifPresent(slots -> {
+                out.write(slots.slotMs());
+                out.writeSigned(slots.endMs());
+            });
         } else if (held instanceof HeldCharge.Counted counted) {
             out.writeSigned(counted.chargedAtMs());
             out.write(counted.slotMs());
@@ -182,7 +191,10 @@ public final class ReservationCodec implements WriteBackCodec<byte[], Reservatio
             for (long left = in.read(); left > 0; left--) {
                 parts.add(new LeasePart(in.read(), in.read(), in.read()));
             }
-            return new HeldCharge.Leased(key, observes, chargedAtMs, parts);
+            Optional<HeldCharge.LentSlotsEnd> slots = (flags & SLOTS) == 0
+                    ? Optional.empty()
+                    : Optional.of(new HeldCharge.LentSlotsEnd(in.read(), in.readSigned()));
+            return new HeldCharge.Leased(key, observes, chargedAtMs, parts, slots);
         }
         long slotMs = in.read();
         List<Long> origins = new ArrayList<>();

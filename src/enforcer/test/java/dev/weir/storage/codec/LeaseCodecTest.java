@@ -10,13 +10,18 @@ import dev.weir.event.StateKey;
 import dev.weir.fault.UnreadableException;
 import dev.weir.lease.LeaseBook;
 import dev.weir.lease.LeaseBooks;
+import dev.weir.lease.FreedSlots;
 import dev.weir.lease.LeasePart;
 import dev.weir.lease.LeaseRequest;
 import dev.weir.lease.LeaseResponse;
 import dev.weir.lease.LeaseSession;
 import dev.weir.lease.LeaseTerms;
+import dev.weir.lease.LentSlots;
 import dev.weir.lease.Ledger;
 import dev.weir.lease.Refund;
+import dev.weir.lease.SlotRenewal;
+import dev.weir.lease.SlotRenewals;
+import dev.weir.lease.SlotUse;
 import dev.weir.lease.RefundableUse;
 import dev.weir.limit.Blocked;
 import dev.weir.limit.FixedWindow;
@@ -76,6 +81,43 @@ class LeaseCodecTest {
                         .dueMs())
                 .as("due at once")
                 .isLessThan(NOW);
+    }
+
+    @Test
+    void a_lease_book_with_slots_survives_a_round_trip() {
+        LeaseTerms terms = TERMS.lendingSlots(true);
+        LeaseSession session = new LeaseSession("p1", 1, () -> 0);
+        LeaseBook unused = LeaseBooks.holding(30, NOW, 5_000);
+        LeaseBook book = unused.reserveSlots(2, NOW, NOW, NOW + 60_000);
+        book = book.reserveSlots(3, NOW, NOW + 1, NOW + 9);
+        assertComesBack(book);
+        List<LeasePart> parts = book.takenSince(unused);
+        LentSlots slots = new LentSlots(7, parts, NOW, NOW + 60_000);
+        LeaseBook freed = book.nextMessage(session, LeaseBook.Needs.of(30), terms, NOW)
+                .book()
+                .free(slots, terms, NOW);
+        assertThat(freed.corrections().freed()).hasSize(1);
+        assertStoredLike(freed);
+        LeaseBook renewing = book.renew(slots, 60_000, true).renew(new LentSlots(8, parts, NOW, NOW + 9), 5, false);
+        assertStoredLike(renewing);
+        LeaseBook.Transition sending = renewing.nextMessage(session, LeaseBook.Needs.of(0), terms, NOW);
+        LeaseResponse.Renewed renewed =
+                new LeaseResponse.Renewed(sending.message().number(), NOW, 3, NOW + 10, List.of(8L));
+        LeaseBook answered = sending.book().withResponse(renewed, terms, NOW + 20);
+        assertThat(answered.renewals().answer(7)).contains(new SlotRenewals.Answer(7, NOW + 60_010, true, true));
+        assertThat(answered.renewals().answer(8)).contains(new SlotRenewals.Answer(8, NOW + 9, false, false));
+        assertStoredLike(answered);
+        LeaseBook ended = sending.book().free(slots, terms, NOW + 15);
+        LeaseBook stored = LeaseCodec.decodeBook(LeaseCodec.encode(ended)).revoked();
+        assertThat(stored.corrections().freed()).containsExactly(new FreedSlots(NOW, NOW + 60_000, 5));
+        assertThat(stored.renewals().isPending(8)).as("asked again").isTrue();
+        assertThat(ended.withResponse(renewed, terms, NOW + 20).corrections().freed())
+                .containsExactly(new FreedSlots(NOW, NOW + 60_010, 5));
+    }
+
+    private static void assertStoredLike(LeaseBook book) {
+        assertThat(LeaseCodec.decodeBook(LeaseCodec.encode(book)).isStoredLike(book))
+                .isTrue();
     }
 
     private static void assertComesBack(LeaseBook book) {
@@ -172,10 +214,18 @@ class LeaseCodecTest {
         LeaseRequest.Report reserved = new LeaseRequest.Report(4, 5, NOW, 6, true);
         LeaseRequest.Refunds refunds =
                 new LeaseRequest.Refunds(9, List.of(new Refund(4, NOW, 3), new Refund(5, NOW + 1, Long.MAX_VALUE)));
+        LeaseRequest.Report slots =
+                new LeaseRequest.Report(4, 5, NOW, 6, true, List.of(new SlotUse(NOW + 7, 2), new SlotUse(NOW + 8, 1)));
+        LeaseRequest.Refunds freed = new LeaseRequest.Refunds(
+                9,
+                List.of(),
+                List.of(new FreedSlots(NOW, NOW + 5, 3)),
+                List.of(new SlotRenewal(8, NOW, NOW + 9, 60_000, 2)));
         for (LeaseRequest ask : List.of(
                 LeaseRequest.report("p1", reports, -4),
                 LeaseRequest.check("p1", 7),
                 LeaseRequest.report("p1", new LeaseRequest.Usage(List.of(reserved), 5, refunds)),
+                LeaseRequest.report("p1", new LeaseRequest.Usage(List.of(slots), 0, freed)),
                 new LeaseRequest(3, "p1", new LeaseRequest.Wanted(0, 0, 0, 1), reports, 2, 35, true),
                 new LeaseRequest(NOW << 20, "c", 3, 90, List.of(), 0, 35))) {
             LeaseRequestAvro.Addressed question = new LeaseRequestAvro.Addressed(ask, 17);
@@ -187,7 +237,8 @@ class LeaseCodecTest {
                 new LeaseResponse.Refused(5, NOW, 3, Long.MAX_VALUE, false),
                 new LeaseResponse.Refused(6, NOW, 0, 5, true),
                 new LeaseResponse.Checked(7, NOW, Long.MAX_VALUE, 0, false),
-                new LeaseResponse.Checked(8, NOW, 2, 9, true))) {
+                new LeaseResponse.Checked(8, NOW, 2, 9, true),
+                new LeaseResponse.Renewed(9, NOW, -2, NOW + 3, List.of(4L, 5L)))) {
             LeaseResponseAvro.Addressed answer = new LeaseResponseAvro.Addressed(response, "p1", 17);
             assertThat(new LeaseResponseAvro().decode(new LeaseResponseAvro().encode(answer), 17))
                     .isEqualTo(answer);

@@ -274,6 +274,10 @@ public final class SharedQuotaAudit {
                 counts = List.of();
                 above.clear();
             }
+            if (period.policy().limitsConcurrency()) {
+                addUnverified(use, UnverifiedReason.SLOTS);
+                continue;
+            }
             if (use.sinceMs() < period.fromMs() || (resetMs != null && use.sinceMs() < resetMs + settledMs())) {
                 addUnverified(use, UnverifiedReason.LIMIT_CHANGED);
                 continue;

@@ -1,0 +1,486 @@
+package dev.weir.decision;
+
+import dev.weir.decision.state.LeaseContext;
+import dev.weir.decision.state.PolicyLedger;
+import dev.weir.decision.state.WritableLeases;
+import dev.weir.event.AwaitLease;
+import dev.weir.event.Decision;
+import dev.weir.event.DecisionResult;
+import dev.weir.event.Outcome;
+import dev.weir.event.Reason;
+import dev.weir.event.Request;
+import dev.weir.event.RequestKind;
+import dev.weir.event.StateKey;
+import dev.weir.lease.LeaseBook;
+import dev.weir.lease.LeaseHolder;
+import dev.weir.lease.LeaseRequest;
+import dev.weir.lease.LeaseResponse;
+import dev.weir.lease.LeaseSession;
+import dev.weir.lease.LeaseTerms;
+import dev.weir.lease.SlotUse;
+import dev.weir.lease.WaitingLine;
+import dev.weir.limit.Concurrency;
+import dev.weir.limit.MapSegments;
+import dev.weir.policy.Policy;
+import java.util.ArrayList;
+import java.util.Comparator;
+import java.util.EnumMap;
+import java.util.HashMap;
+import java.util.List;
+import java.util.Map;
+import java.util.PriorityQueue;
+import java.util.SplittableRandom;
+import java.util.TreeMap;
+import java.util.function.UnaryOperator;
+
+/**
+ * Random traffic on a shared limit of concurrency by several holders, whose messages to the ledger are delayed, lost and
+ * repeated. It records when slots were in use in truth, as the callers know it: from the decision until they free them, or
+ * until a duration after the request that took or prolonged them.
+ */
+final class SharedSlots {
+
+    private static final long START = 1_000_000_007L;
+    private static final long AHEAD_MS = 77; // of the broker's clock
+
+    /** A fault that is put into messages. */
+    enum Flaw {
+        NONE,
+        FREED_TWICE,
+        ENDS_TOO_EARLY,
+        LENT_TOO_MUCH,
+        REPORTED_AS_UNUSED,
+        ALWAYS_RENEWED;
+
+        private LeaseRequest of(LeaseRequest message) {
+            return switch (this) {
+                case ENDS_TOO_EARLY -> with(message, report -> new LeaseRequest.Report(
+                        report.leaseId(),
+                        report.used(),
+                        report.lastUsedMs(),
+                        report.held(),
+                        report.isReserved(),
+                        report.slots().stream()
+                                .map(slots -> new SlotUse(slots.endMs() - 200, slots.count()))
+                                .toList()));
+                case REPORTED_AS_UNUSED -> with(message, report -> new LeaseRequest.Report(
+                        report.leaseId(), 0, report.lastUsedMs(), 0, report.isReserved()));
+                default -> message;
+            };
+        }
+
+        private static LeaseRequest with(LeaseRequest message, UnaryOperator<LeaseRequest.Report> change) {
+            return new LeaseRequest(
+                    message.number(),
+                    message.holder(),
+                    message.wanted(),
+                    new LeaseRequest.Usage(
+                            message.reports().stream().map(change).toList(), 0, message.refunds()),
+                    message.roundTripMs(),
+                    message.isReset());
+        }
+
+        private LeaseResponse of(LeaseResponse response) {
+            if (this == LENT_TOO_MUCH && response instanceof LeaseResponse.Granted lease) {
+                return new LeaseResponse.Granted(
+                        lease.number(),
+                        lease.leaseId(),
+                        lease.amount() + 1,
+                        lease.appendedAtMs(),
+                        lease.fromMs(),
+                        lease.untilMs(),
+                        lease.free());
+            }
+            return this == ALWAYS_RENEWED && response instanceof LeaseResponse.Renewed renewed
+                    ? new LeaseResponse.Renewed(
+                            renewed.number(),
+                            renewed.appendedAtMs(),
+                            renewed.free(),
+                            renewed.renewedAtMs(),
+                            List.of())
+                    : response;
+        }
+    }
+
+    /** Slots that were in use in truth. */
+    private static final class Use {
+        final long count;
+        final long fromMs;
+        final long slotMs;
+        long endMs;
+        boolean isReset;
+
+        Use(long count, long fromMs, long slotMs) {
+            this.count = count;
+            this.fromMs = fromMs;
+            this.slotMs = slotMs;
+            endMs = fromMs + slotMs;
+        }
+
+        void endAt(long atMs) {
+            endMs = Math.min(endMs, Math.max(fromMs, atMs));
+        }
+    }
+
+    private record Event(long atMs, long number, Runnable what) {}
+
+    /** A request, and the broker's time when it was asked. */
+    private record Asked(Request request, long atMs) {}
+
+    final SplittableRandom random;
+    final SharedReservations.Mishaps mishaps;
+    final List<Policy> policies;
+    final List<Holder> holders = new ArrayList<>();
+    final Map<Reason, Integer> reasons = new EnumMap<>(Reason.class);
+    final String context;
+    int renewedLate; // after a wait
+    private final Flaw flaw;
+    private final StateKey key;
+    private final List<Use> uses = new ArrayList<>();
+    private final Map<Integer, MapSegments> segments = new HashMap<>();
+    private final PriorityQueue<Event> events =
+            new PriorityQueue<>(Comparator.comparingLong(Event::atMs).thenComparingLong(Event::number));
+    private Policy policy;
+    private PolicyLedger ledger;
+    private long nowMs = START;
+    private long numbers;
+
+    SharedSlots(long seed, SharedReservations.Mishaps mishaps, Flaw flaw, List<Policy> policies) {
+        this.random = new SplittableRandom(seed);
+        this.mishaps = mishaps;
+        this.flaw = flaw;
+        this.policies = policies;
+        policy = policies.get(0);
+        key = policy.stateKey(Samples.consume(1, 0));
+        ledger = PolicyLedger.open(policy, brokerMs());
+        int size = 1 + random.nextInt(3);
+        for (int i = 0; i < size; i++) {
+            holders.add(new Holder("h" + i));
+        }
+        context = "seed %d: %d holders of %s".formatted(seed, size, policy.limits());
+    }
+
+    private long brokerMs() {
+        return nowMs + AHEAD_MS;
+    }
+
+    private boolean happens(int ofThousand) {
+        return random.nextInt(1_000) < ofThousand;
+    }
+
+    private void later(long delayMs, Runnable what) {
+        events.add(new Event(nowMs + delayMs, numbers++, what));
+    }
+
+    void run(int steps) {
+        for (int i = 0; i < steps; i++) {
+            if (i % (steps / policies.size() + 1) == 0) {
+                policy = policies.get(i * policies.size() / steps);
+            }
+            passed(random.nextInt(10) == 0 ? random.nextInt(2_500) : random.nextInt(60));
+            Holder one = holders.get(random.nextInt(holders.size()));
+            if (happens(mishaps.deaths())) {
+                one.die();
+            }
+            one.ask(new Asked(one.anyRequest(), brokerMs()));
+            one.work();
+        }
+    }
+
+    /** Lets time pass without requests. */
+    void finish(long ms) {
+        for (long untilMs = nowMs + ms; nowMs < untilMs; ) {
+            passed(50);
+        }
+    }
+
+    private void passed(long ms) {
+        long untilMs = nowMs + ms;
+        while (!events.isEmpty() && events.peek().atMs <= untilMs) {
+            Event next = events.remove();
+            nowMs = Math.max(nowMs, next.atMs);
+            next.what.run();
+        }
+        nowMs = untilMs;
+        holders.forEach(Holder::work);
+    }
+
+    /** Returns the slots that the ledger could lend. */
+    long free() {
+        ledger = ledger.advancedTo(brokerMs());
+        return ledger.ledger().free();
+    }
+
+    /** Returns the most slots in use at once, in truth. */
+    long mostInUse() {
+        TreeMap<Long, Long> changes = new TreeMap<>();
+        for (Use use : uses) {
+            if (use.endMs > use.fromMs) {
+                changes.merge(use.fromMs, use.count, Long::sum);
+                changes.merge(use.endMs, -use.count, Long::sum);
+            }
+        }
+        long inUse = 0;
+        long most = 0;
+        for (long change : changes.values()) {
+            inUse += change;
+            most = Math.max(most, inUse);
+        }
+        return most;
+    }
+
+    /** Returns the slots in use now, in truth. */
+    long inUse() {
+        return uses.stream()
+                .filter(use -> use.endMs > brokerMs())
+                .mapToLong(use -> use.count)
+                .sum();
+    }
+
+
+    /** Returns the most slots of any of the policies. */
+    long limit() {
+        return policies.stream()
+                .mapToLong(
+                        each -> each.limits().get(each.tightestIndex()).capacity())
+                .max()
+                .orElseThrow();
+    }
+
+    private static long ttlMs(Policy policy) {
+        return policy.limits().stream()
+                .mapToLong(limit -> ((Concurrency) limit).ttlMs())
+                .min()
+                .orElseThrow();
+    }
+
+    /** A holder with the reservations of its clients. */
+    final class Holder implements WritableLeases {
+
+        private final Map<String, Use> reserved = new TreeMap<>();
+        private MapStates states = new MapStates();
+        private String name;
+        private LeaseSession session;
+        private LeaseHolder<Asked> holder;
+        private long lastSentMs;
+        private int lives;
+
+        Holder(String name) {
+            this.name = name;
+            begin(LeaseBook.empty());
+        }
+
+        private void begin(LeaseBook book) {
+            session = new LeaseSession(name, 1_000_000L * lives++ + 1, () -> 0);
+            holder = LeaseHolder.restored(session, book, policy.leaseTerms(LeaseTerms.DEFAULTS));
+        }
+
+        /** Continues with the stored book, reservations and waiting requests, or as another holder without any. */
+        void die() {
+            if (random.nextBoolean()) {
+                LeaseBook book = holder.book();
+                List<Asked> waiting = new ArrayList<>();
+                holder.lines().forEach(line -> line.forEach(each -> waiting.add(each.request())));
+                begin(LeaseBook.fromStore(book.clockMs(), book.leases(), book.lastLeaseId(), book.corrections()));
+                waiting.forEach(each -> park(each, 300));
+                return;
+            }
+            name = name + "'";
+            states = new MapStates();
+            reserved.clear();
+            begin(LeaseBook.empty());
+        }
+
+        Request anyRequest() {
+            int kind = random.nextInt(100);
+            String id = "r" + random.nextInt(40);
+            long cost = 1 + random.nextLong(random.nextInt(4) == 0 ? limit() : Math.max(1, limit() / 4));
+            List<String> open = new ArrayList<>(reserved.keySet());
+            if (!open.isEmpty() && kind >= 45 && random.nextInt(4) > 0) {
+                id = open.get(random.nextInt(open.size()));
+            }
+            Request.Builder request = Request.builder("s" + numbers++, "c")
+                    .timestampMs(brokerMs())
+                    .cost(cost)
+                    .source(0, numbers);
+            if (happens(mishaps.resets())) {
+                request.kind(RequestKind.RESET);
+            } else if (kind < 20) {
+                request.requestId(id);
+            } else if (kind < 45) {
+                request.requestId(id).reserveMs(1L + random.nextInt(1 << random.nextInt(4, 15)));
+            } else if (kind < 50) {
+                request.kind(RequestKind.SETTLE).settles(id).cost(random.nextLong(2 * cost));
+            } else if (kind < 55) {
+                request.kind(RequestKind.CANCEL).requestId(id);
+            } else if (kind < 72) {
+                request.kind(RequestKind.RELEASE).requestId(id);
+            } else if (kind < 75) {
+                request.kind(RequestKind.PEEK);
+            } else {
+                request.kind(RequestKind.RENEW).requestId(id);
+            }
+            return request.build();
+        }
+
+        void ask(Asked asked) {
+            DecisionResult result = decide(asked, true, random.nextInt(4) > 0);
+            if (result instanceof AwaitLease wait) {
+                park(asked, wait.maxWaitMs());
+            } else {
+                record(asked, (Decision) result);
+            }
+        }
+
+        private void park(Asked asked, long maxWaitMs) {
+            Request request = asked.request;
+            if (request.kind() == RequestKind.PEEK) {
+                holder.parkPeek(asked, request.cost(), nowMs + maxWaitMs);
+            } else if (request.kind() == RequestKind.RENEW) {
+                holder.parkRenewal(asked, nowMs + maxWaitMs);
+            } else {
+                holder.park(asked, request.cost(), nowMs + maxWaitMs);
+            }
+        }
+
+        private DecisionResult decide(Asked asked, boolean isFirst, boolean mayWait) {
+            Decider decider = new Decider(states, new LeaseContext(this, nowMs, isFirst, mayWait));
+            return decider.decide(asked.request, Samples.table(policy));
+        }
+
+        private void record(Asked asked, Decision decision) {
+            Request request = asked.request;
+            reasons.merge(decision.reason(), 1, Integer::sum);
+            if (decision.outcome() != Outcome.ALLOWED || decision.repeated()) {
+                return;
+            }
+            String id = request.reservationId();
+            if (request.kind() == RequestKind.CONSUME) {
+                long slotMs = Math.min(
+                        ttlMs(policy), request.reserveMs() == null ? Long.MAX_VALUE : request.reserveMs());
+                Use use = new Use(request.cost(), holder.book().clockMs(), slotMs);
+                uses.add(use);
+                reserved.put(id, use);
+            } else if (decision.reason() == Reason.RENEWED) {
+                Use use = reserved.get(id);
+                use.endMs = use.isReset ? use.endMs : Math.max(use.endMs, asked.atMs + use.slotMs);
+                renewedLate += asked.atMs < brokerMs() ? 1 : 0;
+            } else if (decision.reason() == Reason.SETTLED
+                    || decision.reason() == Reason.CANCELLED
+                    || decision.reason() == Reason.RELEASED) {
+                Use use = reserved.remove(id);
+                if (use != null) {
+                    use.endAt(brokerMs());
+                }
+            }
+        }
+
+        void work() {
+            holder.setTerms(policy.leaseTerms(LeaseTerms.DEFAULTS));
+            for (var line = holder.readyLine(nowMs); line != null; line = holder.readyLine(nowMs)) {
+                WaitingLine.Waiting<Asked> first = line.first();
+                DecisionResult result = decide(first.request(), false, nowMs < first.untilMs());
+                if (result instanceof AwaitLease) {
+                    break;
+                }
+                line.removeFirst();
+                record(first.request(), (Decision) result);
+            }
+            for (var next = holder.nextMessage(nowMs); next.isPresent(); next = holder.nextMessage(nowMs)) {
+                send(flaw.of(next.get()));
+            }
+        }
+
+        private void send(LeaseRequest message) {
+            if (happens(mishaps.losses())) {
+                return;
+            }
+            long delayMs = random.nextInt(60);
+            lastSentMs = Math.max(lastSentMs, nowMs + delayMs);
+            LeaseHolder<Asked> life = holder;
+            long inOrderMs = lastSentMs - nowMs;
+            later(
+                    happens(mishaps.overtakes()) ? delayMs + random.nextInt(500) : inOrderMs,
+                    () -> receive(message, life));
+            if (happens(mishaps.repeats())) {
+                later(inOrderMs + random.nextInt(3_000), () -> receive(message, life));
+            }
+            if (flaw == Flaw.FREED_TWICE && !message.refunds().freed().isEmpty()) {
+                LeaseRequest.Refunds again =
+                        new LeaseRequest.Refunds(Long.MAX_VALUE - numbers, List.of(), message.refunds().freed(), List.of());
+                later(inOrderMs, () -> receive(
+                        LeaseRequest.report("other" + numbers, new LeaseRequest.Usage(List.of(), 0, again)), life));
+            }
+        }
+
+        private void receive(LeaseRequest message, LeaseHolder<Asked> life) {
+            ledger = ledger.migrateTo(
+                    policy, Math.max(brokerMs(), ledger.ledger().clockMs()));
+            PolicyLedger.Result result =
+                    ledger.handle(message, policy, policy.leaseTerms(LeaseTerms.DEFAULTS), brokerMs());
+            ledger = result.ledger().stored(log -> segments.computeIfAbsent(log.id(), id -> new MapSegments())
+                    .store(log));
+            if (message.isReset()) {
+                long resetMs = ledger.ledger().clockMs(); // what the ledger knows can be ahead of the broker's clock
+                uses.stream().filter(use -> use.fromMs <= resetMs).forEach(use -> {
+                    use.endAt(resetMs);
+                    use.isReset = true;
+                });
+            }
+            if (result.response() != null) {
+                LeaseResponse response = flaw.of(result.response());
+                later(random.nextInt(60), () -> {
+                    if (life == holder) {
+                        holder.handleResponse(response, nowMs);
+                        work();
+                    }
+                });
+            }
+        }
+
+        @Override
+        public LeaseBook book(StateKey of) {
+            return holder.book();
+        }
+
+        @Override
+        public void put(StateKey of, LeaseBook book) {
+            holder.setBook(book);
+        }
+
+        @Override
+        public void recordUnmetDemand(StateKey of, long cost) {
+            holder.recordUnmetDemand(cost);
+        }
+
+        @Override
+        public void recordQuestion(StateKey of, long cost) {
+            holder.recordQuestion(cost);
+        }
+
+        @Override
+        public void reset(StateKey of) {
+            holder.reset();
+        }
+
+        @Override
+        public boolean hasWaiting(StateKey of) {
+            return holder.hasWaiting();
+        }
+
+        @Override
+        public LeaseTerms terms(StateKey of) {
+            return holder.terms();
+        }
+
+        @Override
+        public long roundTripMs() {
+            return session.roundTrip().smoothedMs();
+        }
+
+        @Override
+        public long leaseWaitMs() {
+            return 300;
+        }
+    }
+}
