@@ -175,7 +175,7 @@ public final class ShapingBench {
             config = WeirConfig.builder()
                     .applicationId("weir")
                     .threads(1)
-                    .shaping(new WeirConfig.Shaping(1, Duration.ofMillis(commitMs), 50_000))
+                    .commits(new WeirConfig.Commits(Duration.ofMillis(commitMs), Duration.ofMillis(commitMs)))
                     .kafka("bootstrap.servers", broker.bootstrapServers())
                     .stateDirectory(directory.resolve("state"))
                     .build();

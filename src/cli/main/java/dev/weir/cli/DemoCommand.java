@@ -47,9 +47,6 @@ import picocli.CommandLine.Spec;
         })
 final class DemoCommand implements Callable<Integer> {
 
-    /** Short, because a decision becomes visible when its transaction is committed. */
-    private static final String COMMIT_INTERVAL_MS = "20";
-
     /** How long the enforcer may take to start, on a machine that is slow or busy. */
     private static final Duration START = Duration.ofMinutes(3);
 
@@ -76,7 +73,6 @@ final class DemoCommand implements Callable<Integer> {
             broker.beforeClose(state);
             WeirConfig config = WeirConfig.DEFAULTS
                     .withKafka("bootstrap.servers", broker.bootstrapServers())
-                    .withKafka("commit.interval.ms", COMMIT_INTERVAL_MS)
                     .withStateDirectory(state.path());
             for (Map.Entry<String, String> setting : UNHURRIED.entrySet()) {
                 config = config.withKafka(setting.getKey(), setting.getValue());

@@ -139,10 +139,10 @@ public final class ClientBuilder {
     }
 
     /**
-     * Sets whether the client waits until decisions are committed. By default it does not. If it
-     * does, a decision takes up to the enforcer's {@code commit.interval.ms} (100 ms) longer. Use a {@link #timeout} of at
-     * least four times that interval plus the round trip, such as 500 ms: requests that take more than half of the
-     * time-out count as signs of overload.
+     * Sets whether the client waits until decisions are committed. By default it does not. If it does, a decision takes
+     * longer, under load by up to the enforcer's {@code commit.max} (100 ms). Use a {@link #timeout} of
+     * at least four times that plus the round trip, such as 500 ms: requests that take more than half of the timeout count
+     * as signs of overload.
      *
      * <p>Uncommitted decisions arrive earlier, since they do not wait for the enforcer's next commit. If an enforcer
      * crashes before the commit, it decides the requests again. The decisions are then the same unless a policy was

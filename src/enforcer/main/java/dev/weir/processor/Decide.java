@@ -6,6 +6,7 @@ import dev.weir.event.StateKey;
 import dev.weir.lease.LeaseBook;
 import dev.weir.lease.LeaseSession;
 import dev.weir.metrics.EnforcerMetrics;
+import dev.weir.pacing.CacheOwner;
 import dev.weir.processor.policy.PolicyRegistry;
 import dev.weir.storage.HolderNames;
 import dev.weir.storage.StoredIdempotencyCache;
@@ -19,7 +20,7 @@ import org.apache.kafka.streams.processor.api.ProcessorContext;
 import org.apache.kafka.streams.processor.api.Record;
 
 /** Passes requests and the responses of ledgers to the {@link DecidingTask}, which decides or forwards to queues. */
-public final class Decide implements Processor<byte[], DecideInput, byte[], Object> {
+public final class Decide implements Processor<byte[], DecideInput, byte[], Object>, CacheOwner {
 
     /**
      * Request numbers start at the time of the start in milliseconds, shifted by this many bits, so a task that is
@@ -107,12 +108,7 @@ public final class Decide implements Processor<byte[], DecideInput, byte[], Obje
                         config.state(),
                         stored -> metrics.reservations(context.taskId().partition(), stored)));
         DecisionSequence sequence = new DecisionSequence(context.getStateStore(stores.order));
-        EarlyCommits early = new EarlyCommits();
-        // Kafka Streams flushes the stores at the start of each commit.
-        store.beforeFlush(() -> {
-            sequence.write();
-            early.started(context.currentSystemTimeMs());
-        });
+        store.beforeFlush(sequence::write); // Kafka Streams flushes the stores at the start of each commit
         WriteBackStore<StateKey, LeaseBook> books = context.getStateStore(stores.books);
         long nowMs = context.currentSystemTimeMs();
         String holder =
@@ -130,7 +126,12 @@ public final class Decide implements Processor<byte[], DecideInput, byte[], Obje
                 new StateMaintenance.Stores(store, books, reservations),
                 states,
                 leases::earliestMs);
-        return new DecidingTask.Parts(states, leases, sequence, maintenance, early);
+        return new DecidingTask.Parts(states, leases, sequence, maintenance);
+    }
+
+    @Override
+    public void shrinkCaches() {
+        task.shrinkCaches();
     }
 
     @Override

@@ -52,14 +52,8 @@ final class DecidingTask {
      * @param leases the lease books, and the requests that wait for a lease
      * @param sequence the position of the last decision
      * @param maintenance deletes expired states and books
-     * @param early decides when it commits early
      */
-    record Parts(
-            StoredStates states,
-            LeaseStore leases,
-            DecisionSequence sequence,
-            StateMaintenance maintenance,
-            EarlyCommits early) {}
+    record Parts(StoredStates states, LeaseStore leases, DecisionSequence sequence, StateMaintenance maintenance) {}
 
     /**
      * Opens the task.
@@ -89,7 +83,7 @@ final class DecidingTask {
      */
     void decide(Record<byte[], ?> record, RequestToDecide read) {
         Request request = read.request();
-        long nowMs = beginStep();
+        long nowMs = context.currentSystemTimeMs();
         parts.maintenance.observe(request.timestampMs());
         if (read.inOrder()) {
             parts.sequence.advanceTo(request.source().offset());
@@ -129,7 +123,7 @@ final class DecidingTask {
 
     /** Cancels the reservation of a request that a queue has not released. */
     void cancel(ReservationCancellation cancelled) {
-        long nowMs = beginStep();
+        long nowMs = context.currentSystemTimeMs();
         LeaseContext quota = new LeaseContext(parts.leases, nowMs, false, false);
         new Decider(parts.states, quota, metrics)
                 .cancelQueued(
@@ -142,25 +136,16 @@ final class DecidingTask {
 
     /** Handles the response of a ledger. */
     void respond(LedgerResponse response) {
-        long nowMs = beginStep();
+        long nowMs = context.currentSystemTimeMs();
         parts.leases.respond(response.key(), response.response(), nowMs);
         endStep(nowMs);
     }
 
     /** Handles the timers that are due. */
     void tick() {
-        long nowMs = beginStep();
-        if (nowMs >= parts.early.dueMs()) {
-            commitEarly(nowMs);
-        }
+        long nowMs = context.currentSystemTimeMs();
         parts.leases.wake(nowMs);
         endStep(nowMs);
-    }
-
-    private long beginStep() {
-        long nowMs = context.currentSystemTimeMs();
-        parts.early.resumed(nowMs, parts.leases.roundTripMs());
-        return nowMs;
     }
 
     private void endStep(long nowMs) {
@@ -170,7 +155,7 @@ final class DecidingTask {
         for (LeaseStore.Message message : parts.leases.endStep(nowMs)) {
             forwarder.send(message, nowMs);
             if (message.request().isAwaited()) {
-                commitEarly(nowMs);
+                context.commit(); // a request waits for the response, and the ledger reads only what is committed
             }
         }
         planTick(nowMs);
@@ -196,17 +181,16 @@ final class DecidingTask {
         return new Record<>(key, null, request.timestampMs(), CarriedHeaders.to(waiter.headers()));
     }
 
-    private void commitEarly(long nowMs) {
-        if (parts.early.request(nowMs)) {
-            context.commit();
-        }
-    }
-
     private void planTick(long nowMs) {
-        long dueMs = Math.min(parts.leases.dueMs(), parts.early.dueMs());
+        long dueMs = parts.leases.dueMs();
         if (dueMs != DueTime.NEVER) {
             ticks.request(dueMs, nowMs);
         }
+    }
+
+    /** Evicts what exceeds the share of each cache in the memory of all. Writes nothing. */
+    void shrinkCaches() {
+        parts.maintenance.shrinkCaches();
     }
 
     /** Stops the schedules, which would otherwise survive when a failed task is initialized again. */

@@ -14,8 +14,6 @@ import dev.weir.storage.StoredStates;
 import dev.weir.storage.codec.LeaseCodec;
 import dev.weir.wire.KeyCodec;
 import org.apache.kafka.common.utils.Bytes;
-import org.apache.kafka.streams.processor.Cancellable;
-import org.apache.kafka.streams.processor.PunctuationType;
 import org.apache.kafka.streams.processor.api.ProcessorContext;
 import org.apache.kafka.streams.state.KeyValueStore;
 
@@ -32,7 +30,7 @@ final class LendingTask {
     private final KeyValueStore<Bytes, byte[]> ledgers;
     private final KeyValueStore<Bytes, byte[]> segments;
     private final StateCleaner cleaner;
-    private final Cancellable cleaning;
+    private final CleaningSchedule cleaning;
 
     /** Opens the task. */
     LendingTask(ProcessorContext<?, ?> context, PolicyRegistry policies, WeirConfig config, Lend.StoreNames stores) {
@@ -43,7 +41,8 @@ final class LendingTask {
         WeirConfig.State state = config.state();
         cleaner = new StateCleaner(
                 ledgers, this::purge, state.cleanupKeys(), state.retention().toMillis());
-        cleaning = context.schedule(state.cleanupInterval(), PunctuationType.WALL_CLOCK_TIME, cleaner::run);
+        cleaning = new CleaningSchedule(
+                context, state.cleanupInterval(), () -> cleaner.run(context.currentSystemTimeMs()), cleaner::dueMs);
     }
 
     /**
@@ -54,6 +53,7 @@ final class LendingTask {
      */
     LeaseResponse handle(StateKey key, LeaseRequest request, long atMs) {
         cleaner.observe(atMs);
+        cleaning.plan();
         Bytes storeKey = Bytes.wrap(KeyCodec.encode(key));
         byte[] stored = ledgers.get(storeKey);
         PolicyLedger ledger = stored == null ? null : decode(storeKey, stored);
@@ -109,6 +109,6 @@ final class LendingTask {
 
     /** Stops the schedule, which would otherwise survive when a failed task is initialized again. */
     void stop() {
-        cleaning.cancel();
+        cleaning.stop();
     }
 }

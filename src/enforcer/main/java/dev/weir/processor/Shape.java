@@ -16,8 +16,8 @@ import org.apache.kafka.streams.processor.api.Record;
 /** Passes the messages of a partition of {@code weir.admissions} to the queues of its {@link QueueTask}. */
 public final class Shape implements Processor<byte[], byte[], byte[], Object> {
 
-    /** A message is read only after its transaction is committed. */
-    private static final long MESSAGE_DELAY_MS = 150;
+    /** How long after its commit a message is read. */
+    private static final long READ_DELAY_MS = 50;
 
     /** The names of the nodes that receive the output. */
     public record Outlets(
@@ -68,7 +68,7 @@ public final class Shape implements Processor<byte[], byte[], byte[], Object> {
         Shaper shaper = new Shaper(
                 policies::queue,
                 queues,
-                new Shaper.Messaging(partition, MESSAGE_DELAY_MS),
+                new Shaper.Messaging(partition, config.commits().max().toMillis() + READ_DELAY_MS),
                 config.shaping().hotKeys());
         ReplyForwarder toRequesters = new ReplyForwarder(context, outlets.replies, replies, metrics);
         QueueEffectForwarder forwarder =

@@ -9,13 +9,11 @@ import dev.weir.storage.StoredStates;
 import dev.weir.storage.WriteBackStore;
 import dev.weir.storage.codec.ReservationEntry;
 import java.util.function.LongSupplier;
-import org.apache.kafka.streams.processor.Cancellable;
-import org.apache.kafka.streams.processor.PunctuationType;
 import org.apache.kafka.streams.processor.api.ProcessorContext;
 
 /**
- * Periodically deletes expired states and lease books, a bounded number of keys at a time, and shrinks the caches in
- * front of their stores.
+ * Deletes expired states and lease books, a bounded number of keys at a time, and shrinks the caches in front of their
+ * stores.
  */
 final class StateMaintenance {
 
@@ -23,7 +21,8 @@ final class StateMaintenance {
     private final StateCleaner stateCleaner;
     private final StateCleaner bookCleaner;
     private final LongSupplier earliestWaitingMs;
-    private final Cancellable schedule;
+    private final ProcessorContext<?, ?> context;
+    private final CleaningSchedule schedule;
 
     /** The stores with caches. */
     record Stores(
@@ -42,25 +41,36 @@ final class StateMaintenance {
             Stores stores,
             StoredStates states,
             LongSupplier earliestWaitingMs) {
+        this.context = context;
         this.stores = stores;
         this.earliestWaitingMs = earliestWaitingMs;
         int keys = config.cleanupKeys();
         long keepMs = config.retention().toMillis();
         stateCleaner = new StateCleaner(stores.states, states::purge, keys, keepMs);
         bookCleaner = new StateCleaner(stores.books, (key, book) -> stores.books.deleteUnlessDirty(key), keys, keepMs);
-        schedule = context.schedule(config.cleanupInterval(), PunctuationType.WALL_CLOCK_TIME, this::run);
+        schedule = new CleaningSchedule(
+                context,
+                config.cleanupInterval(),
+                this::clean,
+                () -> Math.min(stateCleaner.dueMs(), bookCleaner.dueMs()));
     }
 
     /** Records the timestamp of a request. Only entries that expired long before it are deleted. */
     void observe(long timestampMs) {
         stateCleaner.observe(timestampMs);
         bookCleaner.observe(timestampMs);
+        schedule.plan();
     }
 
-    private void run(long nowMs) {
-        stores.states.shrink();
-        stores.books.shrink();
-        stores.reservations.shrink();
+    /** Evicts what exceeds the share of each cache in the memory of all. Writes nothing. */
+    void shrinkCaches() {
+        stores.states.shrinkClean();
+        stores.books.shrinkClean();
+        stores.reservations.shrinkClean();
+    }
+
+    private void clean() {
+        long nowMs = context.currentSystemTimeMs();
         stateCleaner.observe(earliestWaitingMs.getAsLong());
         stateCleaner.run(nowMs);
         bookCleaner.run(nowMs);
@@ -68,6 +78,6 @@ final class StateMaintenance {
 
     /** Stops the schedule, which would otherwise survive when a failed task is initialized again. */
     void stop() {
-        schedule.cancel();
+        schedule.stop();
     }
 }

@@ -47,7 +47,8 @@ final class TickScheduler {
         action.run();
     }
 
-    private void cancel() {
+    /** Cancels the pending run, if any. */
+    void cancel() {
         if (pending != null) {
             pending.cancel();
             pending = null;

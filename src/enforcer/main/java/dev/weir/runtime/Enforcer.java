@@ -8,6 +8,7 @@ import dev.weir.kafka.UnreachableException;
 import dev.weir.lease.ClockStepDetector;
 import dev.weir.live.Sampler;
 import dev.weir.metrics.EnforcerMetrics;
+import dev.weir.pacing.CommitPacing;
 import dev.weir.policy.DurationsAndSizes;
 import dev.weir.processor.QueueRegistry;
 import dev.weir.processor.ReplyPartitions;
@@ -110,23 +111,28 @@ public final class Enforcer implements AutoCloseable {
         ReplyPartitions replies = new ReplyPartitions(RequestTopic.replyPartitions(config));
         RequestPartitions requests = new RequestPartitions(StatePartitions.of(config), RequestTopic.partitions(config));
         partitions = new RequestPartitionsWatch(config, requests);
+        WeirTopology.Shared ofDeciding =
+                new WeirTopology.Shared(policies, enforcerMetrics, new CommitPacing(config.commits()));
+        WeirTopology.Shared ofShaping =
+                new WeirTopology.Shared(policies, enforcerMetrics, new CommitPacing(config.commits()));
         StreamsApplication deciding = new StreamsApplication(
                 "deciding",
                 WeirTopology.deciding(
                         config,
                         new WeirTopology.TopicPartitions(requests, replies),
-                        policies,
-                        enforcerMetrics,
+                        ofDeciding,
                         memory,
                         registry,
                         () -> steps.observe(System::nanoTime, System::currentTimeMillis)),
-                withIdentity(id, address, withTasks(requests.state(), StreamsSettings.deciding(config))));
+                withIdentity(id, address, withTasks(requests.state(), StreamsSettings.deciding(config))),
+                ofDeciding.commits());
         StreamsApplication shaping;
         try {
             shaping = new StreamsApplication(
                     "shaping",
-                    WeirTopology.shaping(config, replies, policies, queues, enforcerMetrics, registry),
-                    withIdentity(id, address, StreamsSettings.shaping(config)));
+                    WeirTopology.shaping(config, replies, queues, ofShaping, registry),
+                    withIdentity(id, address, StreamsSettings.shaping(config)),
+                    ofShaping.commits());
         } catch (RuntimeException e) {
             deciding.close(STOPS_WITHIN);
             throw e;

@@ -2,6 +2,7 @@ package dev.weir.runtime;
 
 import dev.weir.fault.SafeText;
 import dev.weir.kafka.UnreachableException;
+import dev.weir.pacing.CommitPacing;
 import dev.weir.policy.DurationsAndSizes;
 import java.time.Duration;
 import java.util.LinkedHashSet;
@@ -36,13 +37,17 @@ final class StreamsApplication {
 
     private final String name;
     private final String stateDirectory;
-    private final WakeableClients clients = new WakeableClients();
+    private final WakeableClients clients;
     private final KafkaStreams streams;
     private final ThreadFailures failures = new ThreadFailures();
     private volatile Throwable lastFailure;
 
-    /** @param purpose the purpose of the application, in one word, for messages */
-    StreamsApplication(String purpose, Topology topology, Properties settings) {
+    /**
+     * @param purpose the purpose of the application, in one word, for messages
+     * @param commits when its threads commit
+     */
+    StreamsApplication(String purpose, Topology topology, Properties settings, CommitPacing commits) {
+        clients = new WakeableClients(commits);
         name = purpose + " (" + settings.get(StreamsConfig.APPLICATION_ID_CONFIG) + ")";
         stateDirectory = settings.getProperty(StreamsConfig.STATE_DIR_CONFIG);
         streams = create(topology, settings);

@@ -1,5 +1,6 @@
 package dev.weir.runtime;
 
+import dev.weir.pacing.CommitPacing;
 import java.lang.reflect.InvocationTargetException;
 import java.lang.reflect.Method;
 import java.lang.reflect.Proxy;
@@ -11,20 +12,25 @@ import org.apache.kafka.clients.consumer.Consumer;
 import org.apache.kafka.clients.consumer.ConsumerConfig;
 import org.apache.kafka.clients.consumer.ConsumerRecords;
 import org.apache.kafka.clients.consumer.KafkaConsumer;
-import org.apache.kafka.clients.producer.KafkaProducer;
 import org.apache.kafka.clients.producer.Producer;
 import org.apache.kafka.common.errors.WakeupException;
 import org.apache.kafka.common.serialization.ByteArrayDeserializer;
-import org.apache.kafka.common.serialization.ByteArraySerializer;
 import org.apache.kafka.streams.KafkaClientSupplier;
 
 /**
- * A supplier of Kafka clients whose consumers can be woken up: a poll in progress then returns no records. The
- * consumers of an application with {@link AddedPartitionsAssignor#STATE_PARTITIONS} use that assignor.
+ * A supplier of Kafka clients whose commits are paced and whose consumers can be woken up: a poll in progress then
+ * returns no records. The consumers of an application with {@link AddedPartitionsAssignor#STATE_PARTITIONS} use that
+ * assignor.
  */
-final class WakeableClients implements KafkaClientSupplier {
+public final class WakeableClients implements KafkaClientSupplier {
 
     private final List<Polling> consumers = new CopyOnWriteArrayList<>();
+    private final CommitPacing commits;
+
+    /** @param commits the pace of the threads that use the clients */
+    public WakeableClients(CommitPacing commits) {
+        this.commits = commits;
+    }
 
     /** Ends the polls in progress. */
     void wake() {
@@ -38,7 +44,7 @@ final class WakeableClients implements KafkaClientSupplier {
 
     @Override
     public Producer<byte[], byte[]> getProducer(Map<String, Object> config) {
-        return new KafkaProducer<>(config, new ByteArraySerializer(), new ByteArraySerializer());
+        return commits.pacedProducer(config);
     }
 
     @Override
@@ -46,17 +52,17 @@ final class WakeableClients implements KafkaClientSupplier {
         if (config.containsKey(AddedPartitionsAssignor.STATE_PARTITIONS)) { // Kafka Streams sets its own assignor
             config.put(ConsumerConfig.PARTITION_ASSIGNMENT_STRATEGY_CONFIG, AddedPartitionsAssignor.class.getName());
         }
-        return wakeable(new KafkaConsumer<>(config, new ByteArrayDeserializer(), new ByteArrayDeserializer()));
+        return wakeable(commits.pacedConsumer(config));
     }
 
     @Override
     public Consumer<byte[], byte[]> getRestoreConsumer(Map<String, Object> config) {
-        return getConsumer(config);
+        return wakeable(new KafkaConsumer<>(config, new ByteArrayDeserializer(), new ByteArrayDeserializer()));
     }
 
     @Override
     public Consumer<byte[], byte[]> getGlobalConsumer(Map<String, Object> config) {
-        return getConsumer(config);
+        return getRestoreConsumer(config);
     }
 
     /** Returns a proxy of a consumer that {@link #wake} wakes up until it is closed. */

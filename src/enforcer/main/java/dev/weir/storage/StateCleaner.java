@@ -53,6 +53,17 @@ public final class StateCleaner {
     }
 
     /**
+     * Returns the earliest time at which {@link #run} has work, on the clock of its argument; {@link DueTime#NEVER} if no
+     * request was observed since the start of the last scan, and that is complete.
+     */
+    public long dueMs() {
+        if (cursor != null) {
+            return Long.MIN_VALUE;
+        }
+        return earliestMs == DueTime.NEVER ? DueTime.NEVER : nextWalkMs;
+    }
+
+    /**
      * Scans the next keys and deletes the states that expired long enough ago.
      *
      * @param nowMs the time of any clock; it determines the pauses between scans only

@@ -122,18 +122,30 @@ public final class WriteBackStore<K, V> extends WrappedStateStore<KeyValueStore<
         reportBytes();
     }
 
-    /** Evicts entries until the cache is within its share of the budget, which shrinks when other caches join. */
+    /** Evicts entries until the cache is within its share of the budget. */
     // When a dirty entry must be evicted, all dirty entries are written in one batch.
-    public void shrink() {
-        while (cache.heapBytes() > memory.share() && cache.size() > 0) {
-            WriteBackEntry<V> coldest = cache.coldest();
-            if (coldest.isDirty) {
-                writeDirty();
-            }
-            cache.remove(coldest);
+    private void shrink() {
+        shrinkClean();
+        if (isTooLarge()) {
+            writeDirty();
+            shrinkClean();
+        }
+    }
+
+    /**
+     * Evicts entries until the cache is within its share of the budget, which shrinks when other caches join, or until
+     * the next entry would have to be written. Can be called at any time: it writes nothing.
+     */
+    public void shrinkClean() {
+        while (isTooLarge() && !cache.coldest().isDirty) {
+            cache.remove(cache.coldest());
             lastKey = null;
         }
         reportBytes();
+    }
+
+    private boolean isTooLarge() {
+        return cache.heapBytes() > memory.share() && cache.size() > 0;
     }
 
     private void reportBytes() {

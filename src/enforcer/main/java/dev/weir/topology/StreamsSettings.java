@@ -25,6 +25,9 @@ public final class StreamsSettings {
      */
     private static final long LEAST_COMPACT_SECONDS = 60;
 
+    /** How much later than the maximum Kafka Streams commits by itself. */
+    private static final Duration LOST_REQUEST = Duration.ofSeconds(1);
+
     private static final String CONSUMER = "consumer.";
 
     private static final String READ_COMMITTED = "read_committed";
@@ -64,13 +67,10 @@ public final class StreamsSettings {
         settings.put(main, interceptor.getName() + others);
     }
 
-    /** Returns the properties of the shaping application, which commits more often and polls for shorter times. */
+    /** Returns the properties of the shaping application, which polls for shorter times. */
     public static Properties shaping(WeirConfig config) {
         Properties settings = streams(
                 config, KafkaSettings.shapingId(config), config.shaping().threads());
-        settings.put(
-                StreamsConfig.COMMIT_INTERVAL_MS_CONFIG,
-                config.shaping().commitInterval().toMillis());
         settings.putIfAbsent(StreamsConfig.POLL_MS_CONFIG, 5);
         settings.computeIfPresent(StreamsConfig.CLIENT_ID_CONFIG, (key, id) -> id + WeirConfig.SHAPING_SUFFIX);
         return settings;
@@ -83,7 +83,10 @@ public final class StreamsSettings {
         settings.put(StreamsConfig.NUM_STREAM_THREADS_CONFIG, threads);
         settings.put(StreamsConfig.STATE_DIR_CONFIG, config.state().directory().toString());
         settings.put(StreamsConfig.PROCESSING_GUARANTEE_CONFIG, StreamsConfig.EXACTLY_ONCE_V2);
-        settings.put(StreamsConfig.COMMIT_INTERVAL_MS_CONFIG, 100);
+        // Threads commit on request: see CommitPacing. Kafka Streams' own commits are for requests that were lost.
+        settings.put(
+                StreamsConfig.COMMIT_INTERVAL_MS_CONFIG,
+                config.commits().max().plus(LOST_REQUEST).toMillis());
         // A takeover waits until the session and the transaction of the failed instance have timed out: see
         // topology-docs/explanation/guarantees.md. During a rebalance no instance commits, and it can wait for an
         // instance that has failed. So the transaction timeout is longer than the session timeout.

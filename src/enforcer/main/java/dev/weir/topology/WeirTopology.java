@@ -5,6 +5,7 @@ import dev.weir.event.Decision;
 import dev.weir.event.Release;
 import dev.weir.kafka.Topics;
 import dev.weir.metrics.EnforcerMetrics;
+import dev.weir.pacing.CommitPacing;
 import dev.weir.processor.Decide;
 import dev.weir.processor.DecisionReply;
 import dev.weir.processor.Lend;
@@ -181,22 +182,37 @@ public final class WeirTopology {
      */
     public record TopicPartitions(RequestPartitions requests, ReplyPartitions replies) {}
 
+    /**
+     * What the tasks of an application have in common.
+     *
+     * @param policies the policies and queues in force, updated by the deciding topology
+     * @param metrics updated by the topology
+     * @param commits when the threads commit; also paces their clients
+     */
+    public record Shared(PolicyRegistry policies, EnforcerMetrics metrics, CommitPacing commits) {}
+
     private WeirTopology() {}
 
-    /** Returns the deciding topology without a schema registry and with a wall clock that is never stepped. */
+    /**
+     * Returns the deciding topology without a schema registry and with a wall clock that is never stepped. Its commits
+     * are not paced.
+     */
     public static Topology deciding(
             WeirConfig config, int partitions, PolicyRegistry policies, EnforcerMetrics metrics) {
+        return deciding(config, partitions, new Shared(policies, metrics, new CommitPacing(config.commits())));
+    }
+
+    /** Returns the deciding topology without a schema registry and with a wall clock that is never stepped. */
+    public static Topology deciding(WeirConfig config, int partitions, Shared shared) {
         CacheBudget memory = new CacheBudget(config.state().hotMemoryBytes());
         TopicPartitions both = new TopicPartitions(new RequestPartitions(partitions, partitions), replies(config));
-        return deciding(config, both, policies, metrics, memory, Optional.empty(), () -> 0);
+        return deciding(config, both, shared, memory, Optional.empty(), () -> 0);
     }
 
     /**
      * Returns the deciding topology, which decides requests or sends them to a queue.
      *
      * @param partitions the partitions of the existing topics
-     * @param policies updated by the topology
-     * @param metrics updated by the topology
      * @param memory the budget of the caches
      * @param registry the registry for the schemas of records that users read or write
      * @param clockSteps returns how often the wall clock of this process was stepped forward;
@@ -206,11 +222,13 @@ public final class WeirTopology {
     public static Topology deciding(
             WeirConfig config,
             TopicPartitions partitions,
-            PolicyRegistry policies,
-            EnforcerMetrics metrics,
+            Shared shared,
             CacheBudget memory,
             Optional<SchemaRegistry> registry,
             LongSupplier clockSteps) {
+        PolicyRegistry policies = shared.policies;
+        EnforcerMetrics metrics = shared.metrics;
+        CommitPacing commits = shared.commits;
         Topics topics = Topics.of(config);
         RequestPlacement placement =
                 new RequestPlacement(partitions.requests(), config.requests().misplaced());
@@ -226,32 +244,32 @@ public final class WeirTopology {
         addSource(topology, REQUESTS, new RequestTimestamps(), topics.requests());
         topology.addProcessor(
                 READ_REQUESTS,
-                () -> new ReadRequests(
+                commits.paced(() -> new ReadRequests(
                         requests(config, registry),
                         placement,
                         config.requests().maxAhead(),
                         metrics,
-                        new ReadRequests.Outlets(DECIDE, MISPLACED, DEAD_LETTERS)),
+                        new ReadRequests.Outlets(DECIDE, MISPLACED, DEAD_LETTERS))),
                 REQUESTS);
         addSource(topology, ROUTED, ORIGINAL_TIME, topics.routedRequests());
         topology.addProcessor(
                 READ_ROUTED,
-                () -> new ReadRoutedRequests(
+                commits.paced(() -> new ReadRoutedRequests(
                         requests(config, registry),
                         placement,
                         metrics,
                         topics.requests(),
-                        new ReadRoutedRequests.Outlets(DECIDE, DEAD_LETTERS)),
+                        new ReadRoutedRequests.Outlets(DECIDE, DEAD_LETTERS))),
                 ROUTED);
         addSource(topology, LEASE_RESPONSES_IN, AT_ONCE, topics.leaseResponses());
         topology.addProcessor(
                         READ_LEASE_RESPONSES,
-                        () -> new ReadLeaseResponses(
-                                metrics, new HolderNames(config.applicationId()), DECIDE, DEAD_LETTERS),
+                        commits.paced(() -> new ReadLeaseResponses(
+                                metrics, new HolderNames(config.applicationId()), DECIDE, DEAD_LETTERS)),
                         LEASE_RESPONSES_IN)
                 .addProcessor(
                         DECIDE,
-                        () -> new Decide(
+                        commits.paced(() -> new Decide(
                                 policies,
                                 metrics,
                                 config,
@@ -265,7 +283,7 @@ public final class WeirTopology {
                                         Stores.DECISION_ORDER),
                                 new Decide.Outlets(DECISIONS, REPLIES, ADMISSIONS_OUT, LEASE_REQUESTS_OUT),
                                 partitions.replies(),
-                                clockSteps),
+                                clockSteps)),
                         READ_REQUESTS,
                         READ_ROUTED,
                         READ_LEASE_RESPONSES)
@@ -298,13 +316,15 @@ public final class WeirTopology {
         return topology;
     }
 
-    /**
-     * Like {@link #shaping(WeirConfig, ReplyPartitions, PolicyRegistry, QueueRegistry, EnforcerMetrics, Optional)},
-     * without a schema registry.
-     */
+    /** Returns the shaping topology without a schema registry. Its commits are not paced. */
     public static Topology shaping(
             WeirConfig config, PolicyRegistry policies, QueueRegistry queues, EnforcerMetrics metrics) {
-        return shaping(config, replies(config), policies, queues, metrics, Optional.empty());
+        return shaping(config, queues, new Shared(policies, metrics, new CommitPacing(config.commits())));
+    }
+
+    /** Returns the shaping topology without a schema registry. */
+    public static Topology shaping(WeirConfig config, QueueRegistry queues, Shared shared) {
+        return shaping(config, replies(config), queues, shared, Optional.empty());
     }
 
     /**
@@ -312,28 +332,28 @@ public final class WeirTopology {
      * and validates the policies topic.
      *
      * @param replies the partitions of the topic of replies
-     * @param policies updated by the deciding topology of the same process
      * @param queues updated by the topology
-     * @param metrics updated by the topology
      * @param registry the registry for the schemas of records that users read
      * @throws dev.weir.wire.RegistryException if the registry does not respond
      */
     public static Topology shaping(
             WeirConfig config,
             ReplyPartitions replies,
-            PolicyRegistry policies,
             QueueRegistry queues,
-            EnforcerMetrics metrics,
+            Shared shared,
             Optional<SchemaRegistry> registry) {
+        PolicyRegistry policies = shared.policies;
+        EnforcerMetrics metrics = shared.metrics;
+        CommitPacing commits = shared.commits;
         Topics topics = Topics.of(config);
         Topology topology = new Topology();
         addSource(topology, POLICIES, RECORD_TIME, topics.policies());
         topology.addProcessor(
                         CHECK_POLICIES,
-                        () -> new CheckPolicies(
+                        commits.paced(() -> new CheckPolicies(
                                 metrics,
                                 Stores.GOOD_POLICIES,
-                                new CheckPolicies.Outlets(RESTORED_POLICIES, BAD_POLICIES)),
+                                new CheckPolicies.Outlets(RESTORED_POLICIES, BAD_POLICIES))),
                         POLICIES)
                 .addStateStore(Stores.persistent(Stores.GOOD_POLICIES), CHECK_POLICIES)
                 .addSink(RESTORED_POLICIES, topics.policies(), BYTES_OUT, BYTES_OUT, CHECK_POLICIES)
@@ -341,7 +361,7 @@ public final class WeirTopology {
         addSource(topology, ADMISSIONS_IN, RECORD_TIME, topics.admissions());
         topology.addProcessor(
                         SHAPE,
-                        () -> new Shape(
+                        commits.paced(() -> new Shape(
                                 policies,
                                 queues,
                                 metrics,
@@ -355,7 +375,7 @@ public final class WeirTopology {
                                         Stores.QUEUE_IDEMPOTENCY),
                                 new Shape.Outlets(
                                         DECISIONS, REPLIES, RELEASES, QUEUE_MESSAGES, RESERVATIONS, DEAD_LETTERS),
-                                replies),
+                                replies)),
                         ADMISSIONS_IN)
                 .addStateStore(Stores.persistent(Stores.QUEUE_STATES), SHAPE)
                 .addStateStore(Stores.persistent(Stores.QUEUE_SLOTS), SHAPE)
@@ -371,12 +391,12 @@ public final class WeirTopology {
         addSource(topology, LEASE_REQUESTS_IN, RECORD_TIME, topics.leaseRequests());
         topology.addProcessor(
                         LEND,
-                        () -> new Lend(
+                        commits.paced(() -> new Lend(
                                 policies,
                                 metrics,
                                 config,
                                 new Lend.StoreNames(Stores.LEDGERS, Stores.LEDGER_SEGMENTS),
-                                new Lend.Outlets(LEASE_RESPONSES_OUT, DEAD_LETTERS)),
+                                new Lend.Outlets(LEASE_RESPONSES_OUT, DEAD_LETTERS))),
                         LEASE_REQUESTS_IN)
                 .addStateStore(Stores.persistent(Stores.LEDGERS), LEND)
                 .addStateStore(Stores.persistent(Stores.LEDGER_SEGMENTS), LEND)

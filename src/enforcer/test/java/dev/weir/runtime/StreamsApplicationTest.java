@@ -6,6 +6,7 @@ import static org.assertj.core.api.Assertions.assertThat;
 import dev.weir.config.WeirConfig;
 import dev.weir.dev.EmbeddedBroker;
 import dev.weir.kafka.KafkaSettings;
+import dev.weir.pacing.CommitPacing;
 import dev.weir.testing.TestBroker;
 import dev.weir.topology.StreamsSettings;
 import java.nio.file.Path;
@@ -179,7 +180,8 @@ class StreamsApplicationTest {
         Topology topology = new Topology()
                 .addSource(AutoOffsetReset.earliest(), "in", new StringDeserializer(), new StringDeserializer(), id)
                 .addProcessor("work", () -> new Working(failure, times), "in");
-        StreamsApplication application = new StreamsApplication("working", topology, settings);
+        StreamsApplication application =
+                new StreamsApplication("working", topology, settings, new CommitPacing(config.commits()));
         application.watch(() -> {}, ended::complete);
         application.start();
         return application;

@@ -2,7 +2,9 @@ package dev.weir.runtime;
 
 import static org.assertj.core.api.Assertions.assertThat;
 
+import dev.weir.config.WeirConfig;
 import dev.weir.dev.EmbeddedBroker;
+import dev.weir.pacing.CommitPacing;
 import java.time.Duration;
 import java.util.List;
 import java.util.Map;
@@ -22,7 +24,7 @@ class WakeableClientsTest {
     @Test
     void a_woken_consumer_returns_nothing_and_continues() throws Exception {
         try (EmbeddedBroker broker = EmbeddedBroker.start()) {
-            WakeableClients clients = new WakeableClients();
+            WakeableClients clients = new WakeableClients(new CommitPacing(WeirConfig.DEFAULTS.commits()));
             try (Consumer<byte[], byte[]> consumer =
                     clients.getConsumer(Map.of("bootstrap.servers", broker.bootstrapServers(), "group.id", "g"))) {
                 consumer.assign(List.of(PARTITION));

@@ -179,7 +179,7 @@ class WriteBackStoreTest {
         int alone = fits(one);
         assertThat(memory.usedBytes()).isBetween(memory.bytes() * 9 / 10, memory.bytes());
         increment(other, "a");
-        one.shrink();
+        one.shrinkClean();
         int shared = fits(one);
         assertThat(shared).isBetween(alone / 2 - 10, alone / 2 + 10);
         assertThat(memory.usedBytes()).isBetween(memory.bytes() * 4 / 10, memory.bytes() * 6 / 10);

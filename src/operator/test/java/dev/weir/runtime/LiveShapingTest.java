@@ -223,7 +223,8 @@ class LiveShapingTest {
                 .applicationId("weir-" + prefix + "test")
                 .threads(1)
                 .topics(prefix, 4)
-                .shaping(new WeirConfig.Shaping(2, Duration.ofMillis(100), 50_000))
+                .shaping(new WeirConfig.Shaping(2, 50_000))
+                .commits(new WeirConfig.Commits(Duration.ofMillis(100), Duration.ofMillis(100)))
                 .kafka("bootstrap.servers", broker.bootstrapServers())
                 .stateDirectory(directory.resolve("weir-state"))
                 .build();

@@ -14,6 +14,7 @@ public final class ConfigBuilder {
     private WeirConfig.State state;
     private WeirConfig.Requests requests;
     private WeirConfig.Shaping shaping;
+    private WeirConfig.Commits commits;
     private WeirConfig.Leases leases;
     private WeirConfig.Service service;
     private Map<String, String> registry;
@@ -26,6 +27,7 @@ public final class ConfigBuilder {
         state = from.state();
         requests = from.requests();
         shaping = from.shaping();
+        commits = from.commits();
         leases = from.leases();
         service = from.service();
         registry = from.registry();
@@ -79,6 +81,11 @@ public final class ConfigBuilder {
         return this;
     }
 
+    public ConfigBuilder commits(WeirConfig.Commits value) {
+        commits = value;
+        return this;
+    }
+
     public ConfigBuilder leases(WeirConfig.Leases value) {
         leases = value;
         return this;
@@ -115,6 +122,6 @@ public final class ConfigBuilder {
      */
     public WeirConfig build() {
         return new WeirConfig(
-                applicationId, threads, topics, state, requests, shaping, leases, service, registry, kafka);
+                applicationId, threads, topics, state, requests, shaping, commits, leases, service, registry, kafka);
     }
 }

@@ -1,5 +1,6 @@
 package dev.weir.config;
 
+import dev.weir.config.WeirConfig.Commits;
 import dev.weir.config.WeirConfig.Leases;
 import dev.weir.config.WeirConfig.Requests;
 import dev.weir.config.WeirConfig.Service;
@@ -122,6 +123,7 @@ public final class ConfigFile {
         State state = top.section("state", SettingsReader::state, defaults.state());
         Requests requests = top.section("requests", SettingsReader::requests, defaults.requests());
         Shaping shaping = top.section("shaping", SettingsReader::shaping, defaults.shaping());
+        Commits commits = top.section("commit", SettingsReader::commits, defaults.commits());
         Leases leases = top.section("leases", SettingsReader::leases, defaults.leases());
         Service service = top.section(
                 "service",
@@ -134,7 +136,7 @@ public final class ConfigFile {
         // Each value is valid by itself, but the prefix and the application id can be too long together.
         YamlTree prefix = file.get("topics").get("prefix");
         return prefix.noting(() -> new WeirConfig(
-                applicationId, threads, topics, state, requests, shaping, leases, service, registry, kafka));
+                applicationId, threads, topics, state, requests, shaping, commits, leases, service, registry, kafka));
     }
 
     /** Returns the properties, empty if one of them has a fault. */

@@ -38,6 +38,7 @@ final class KafkaPropertyRules {
         mustUseSetting("num.stream.threads", "threads");
         mustUseSetting("state.dir", "state.directory");
         mustUseSetting("application.server", "service.advertise");
+        mustUseSetting("commit.interval.ms", "commit.max");
 
         mustBe("processing.guarantee", "exactly_once_v2", "at_least_once");
         mustBe("isolation.level", "read_committed");

@@ -1,5 +1,6 @@
 package dev.weir.config;
 
+import dev.weir.config.WeirConfig.Commits;
 import dev.weir.config.WeirConfig.Leases;
 import dev.weir.config.WeirConfig.PartitionBounds;
 import dev.weir.config.WeirConfig.Requests;
@@ -10,6 +11,7 @@ import dev.weir.config.WeirConfig.State;
 import dev.weir.config.WeirConfig.Topics;
 import dev.weir.definition.YamlTree;
 import java.nio.file.Path;
+import java.time.Duration;
 import java.util.List;
 import java.util.Objects;
 import java.util.Optional;
@@ -57,9 +59,16 @@ final class SettingsReader {
 
     static Shaping shaping(ConfigSection section, Shaping defaults) {
         return new Shaping(
-                section.read(Shaping.THREADS, defaults.threads()),
-                section.read(Shaping.COMMIT_INTERVAL, defaults.commitInterval()),
-                section.read(Shaping.HOT_KEYS, defaults.hotKeys()));
+                section.read(Shaping.THREADS, defaults.threads()), section.read(Shaping.HOT_KEYS, defaults.hotKeys()));
+    }
+
+    /** A minimum that is not set is at most the maximum that is. */
+    static Commits commits(ConfigSection section, Commits defaults) {
+        Duration max = section.read(Commits.MAX, defaults.max());
+        Duration smallest = defaults.min().compareTo(max) <= 0 ? defaults.min() : max;
+        Duration min = section.read(Commits.MIN, smallest);
+        Commits read = section.get("min").noting(() -> new Commits(min, max));
+        return read == null ? defaults : read;
     }
 
     static Leases leases(ConfigSection section, Leases defaults) {

@@ -34,6 +34,7 @@ import java.util.stream.Stream;
  * @param state the stored state
  * @param requests the bounds of requests
  * @param shaping the shaping application
+ * @param commits when threads commit
  * @param leases the timing of leases
  * @param service the HTTP service
  * @param registry the properties of the registry's client without the prefix {@code apicurio.registry.}; empty if
@@ -47,6 +48,7 @@ public record WeirConfig(
         State state,
         Requests requests,
         Shaping shaping,
+        Commits commits,
         Leases leases,
         Service service,
         Map<String, String> registry,
@@ -78,6 +80,7 @@ public record WeirConfig(
             State.DEFAULTS,
             Requests.DEFAULTS,
             Shaping.DEFAULTS,
+            Commits.DEFAULTS,
             Leases.DEFAULTS,
             Service.DEFAULTS,
             Map.of(),
@@ -353,23 +356,48 @@ public record WeirConfig(
      * The shaping application.
      *
      * @param threads the number of stream threads, 1 to {@value #MAX_THREADS}
-     * @param commitInterval the interval of commits, after which releases become visible, 1 ms to 10 s
      * @param hotKeys the maximum number of keys of keyed queues on the heap, per partition of
      *     {@code weir.admissions}, 1 to {@value #MAX_HOT_KEYS}
      */
-    public record Shaping(int threads, Duration commitInterval, int hotKeys) {
+    public record Shaping(int threads, int hotKeys) {
 
         static final Setting<Integer> THREADS = Setting.count("shaping.threads", 1, MAX_THREADS);
-        static final Setting<Duration> COMMIT_INTERVAL =
-                Setting.duration("shaping.commit-interval", Duration.ofMillis(1), Duration.ofSeconds(10));
         static final Setting<Integer> HOT_KEYS = Setting.count("shaping.hot-keys", 1, MAX_HOT_KEYS);
 
-        static final Shaping DEFAULTS = new Shaping(1, Duration.ofMillis(20), 50_000);
+        static final Shaping DEFAULTS = new Shaping(1, 50_000);
 
         public Shaping {
             THREADS.require(threads);
-            COMMIT_INTERVAL.require(commitInterval);
             HOT_KEYS.require(hotKeys);
+        }
+    }
+
+    /**
+     * When the threads of both applications commit. A commit makes decisions and releases visible to consumers that read
+     * committed records. Between the bounds, the time depends on the load and on what commits cost.
+     *
+     * @param min the minimum time from the first uncommitted record, and from the previous commit, to a commit, 1 ms to
+     *     {@code max}
+     * @param max the maximum time from a commit to the next one under load, 1 ms to 2 s
+     */
+    public record Commits(Duration min, Duration max) {
+
+        /** Below the shortest sensible transaction timeout. */
+        private static final Duration MOST = Duration.ofSeconds(2);
+
+        static final Setting<Duration> MIN = Setting.duration("commit.min", Duration.ofMillis(1), MOST);
+        static final Setting<Duration> MAX = Setting.duration("commit.max", Duration.ofMillis(1), MOST);
+
+        static final Commits DEFAULTS = new Commits(Duration.ofMillis(5), Duration.ofMillis(100));
+
+        public Commits {
+            MIN.require(min);
+            MAX.require(max);
+            require(
+                    min.compareTo(max) <= 0,
+                    "commit.min must be at most commit.max, "
+                            + DurationsAndSizes.duration(max.toMillis()) + ", is "
+                            + DurationsAndSizes.duration(min.toMillis()));
         }
     }
 
@@ -681,7 +709,8 @@ public record WeirConfig(
     @Override
     public String toString() {
         return "WeirConfig[applicationId=" + applicationId + ", threads=" + threads + ", topics=" + topics + ", state="
-                + state + ", requests=" + requests + ", shaping=" + shaping + ", leases=" + leases + ", service="
+                + state + ", requests=" + requests + ", shaping=" + shaping + ", commits=" + commits + ", leases="
+                + leases + ", service="
                 + service + ", registry="
                 + redacted(registry) + ", kafka=" + redacted(kafka) + "]";
     }

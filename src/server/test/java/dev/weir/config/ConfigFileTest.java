@@ -4,6 +4,7 @@ import static org.assertj.core.api.Assertions.assertThat;
 import static org.assertj.core.api.Assertions.assertThatThrownBy;
 
 import dev.weir.client.XRateLimitFields;
+import dev.weir.config.WeirConfig.Commits;
 import dev.weir.config.WeirConfig.MisplacedAction;
 import dev.weir.config.WeirConfig.PartitionBounds;
 import dev.weir.config.WeirConfig.Requests;
@@ -46,7 +47,8 @@ class ConfigFileTest {
             topics: {prefix: weir., partitions: 4, replication-factor: default}
             state: {memory: 256MiB, hot-memory: default, cleanup-interval: 1s, cleanup-keys: 10000, retention: 1h, max-idempotency-keys: 1000000, max-reservations: 1000000}
             requests: {max-payload: 64KiB, max-attributes: 64, max-attribute-length: 1024, max-cost: 1000000000000, misplaced: route, max-ahead: 1h}
-            shaping: {threads: 1, commit-interval: 20ms, hot-keys: 50000}
+            shaping: {threads: 1, hot-keys: 50000}
+            commit: {min: 5ms, max: 100ms}
             leases: {term: 5s, lead: 300ms}
             kafka: {}
             """;
@@ -78,8 +80,10 @@ class ConfigFileTest {
               max-ahead: 3650d
             shaping:
               threads: 64
-              commit-interval: 10s
               hot-keys: 1_000
+            commit:
+              min: 20ms
+              max: 2s
             leases:
               term: 20s
               lead: 50ms
@@ -158,7 +162,8 @@ class ConfigFileTest {
                                 Duration.ofHours(1),
                                 new PartitionBounds(1_000_000, 1_000_000)))
                         .requests(new Requests(65_536, 64, 1024, 1_000_000_000_000L, MisplacedAction.ROUTE, HOUR))
-                        .shaping(new Shaping(1, Duration.ofMillis(20), 50_000))
+                        .shaping(new Shaping(1, 50_000))
+                        .commits(new Commits(Duration.ofMillis(5), Duration.ofMillis(100)))
                         .service(new Service(
                                 true,
                                 "127.0.0.1",
@@ -196,7 +201,8 @@ class ConfigFileTest {
                                 new PartitionBounds(1, 100_000_000)))
                         .requests(
                                 new Requests(1500, 0, 1, 1L << 61, MisplacedAction.DEAD_LETTER, Duration.ofDays(3650)))
-                        .shaping(new Shaping(64, Duration.ofSeconds(10), 1_000))
+                        .shaping(new Shaping(64, 1_000))
+                        .commits(new Commits(Duration.ofMillis(20), Duration.ofSeconds(2)))
                         .leases(new WeirConfig.Leases(Duration.ofSeconds(20), Duration.ofMillis(50)))
                         .service(new Service(
                                 false,
@@ -253,6 +259,14 @@ class ConfigFileTest {
         assertThat(config.state().cleanupKeys()).isEqualTo(5);
         assertThat(config.state().retention()).isEqualTo(Duration.ofHours(1));
         assertThat(config.topics()).isEqualTo(WeirConfig.DEFAULTS.topics());
+    }
+
+    @Test
+    void a_short_maximum_between_commits_lowers_the_default_minimum() throws FaultsException {
+        assertThat(ConfigFile.read("weir.yaml", "commit: {max: 2ms}\n").commits())
+                .isEqualTo(new Commits(Duration.ofMillis(2), Duration.ofMillis(2)));
+        assertThat(ConfigFile.read("weir.yaml", "commit: {max: 500ms}\n").commits())
+                .isEqualTo(new Commits(Duration.ofMillis(5), Duration.ofMillis(500)));
     }
 
     @Test
@@ -399,6 +413,14 @@ class ConfigFileTest {
                         "application-id: a-shaping",
                         "application-id: must not end in -shaping, which is reserved for shaping applications, is"
                                 + " 'a-shaping'"),
+                Arguments.of(
+                        "kafka: {commit.interval.ms: 100}",
+                        "kafka.commit.interval.ms: must not be set: use commit.max instead"),
+                Arguments.of(
+                        "commit: {min: 0ms}",
+                        "commit.min: must be a duration such as 500ms, 10s, 1m, 2h or 1d, is '0ms'"),
+                Arguments.of("commit: {max: 3s}", "commit.max: must be 1ms to 2s, is 3s"),
+                Arguments.of("commit: {min: 200ms}", "commit.min: must be at most commit.max, 100ms, is 200ms"),
                 Arguments.of("kafka: {state.dir: /a}", "kafka.state.dir: must not be set: use state.directory instead"),
                 Arguments.of(
                         "kafka: {ssl.key.password: 'hush${env:NONE}'}",

@@ -116,10 +116,8 @@ final class LiveRun implements AutoCloseable {
         this.another = another;
         config = WeirConfig.DEFAULTS.withKafka("bootstrap.servers", broker.bootstrapServers()).toBuilder()
                 .service(WeirConfig.DEFAULTS.service().withPort(0))
-                .shaping(new WeirConfig.Shaping(
-                        1, RARE_COMMITS, WeirConfig.DEFAULTS.shaping().hotKeys()))
+                .commits(new WeirConfig.Commits(RARE_COMMITS, RARE_COMMITS))
                 .build()
-                .withKafka("commit.interval.ms", String.valueOf(RARE_COMMITS.toMillis()))
                 .withKafka("poll.ms", "50")
                 .withStateDirectory(directory);
         try (Admin admin = Admin.create(KafkaSettings.admin(config))) {

@@ -4,8 +4,10 @@ import dev.weir.config.ConfigFile;
 import dev.weir.config.WeirConfig;
 import dev.weir.kafka.Topics;
 import dev.weir.metrics.EnforcerMetrics;
+import dev.weir.pacing.CommitPacing;
 import dev.weir.processor.QueueRegistry;
 import dev.weir.processor.policy.PolicyRegistry;
+import dev.weir.runtime.WakeableClients;
 import dev.weir.topology.StreamsSettings;
 import dev.weir.topology.WeirTopology;
 import java.io.BufferedReader;
@@ -29,6 +31,8 @@ import org.apache.kafka.streams.CloseOptions;
 import org.apache.kafka.streams.KafkaStreams;
 import org.apache.kafka.streams.Topology;
 import org.apache.kafka.streams.errors.StreamsUncaughtExceptionHandler.StreamThreadExceptionResponse;
+import org.apache.kafka.streams.processor.api.ContextualProcessor;
+import org.apache.kafka.streams.processor.api.Record;
 
 /**
  * The main class of the process of a {@link Candidate}. It reads commands from standard input, one per line, and writes
@@ -79,17 +83,16 @@ public final class CandidateProcess {
         streams = switch (kind) {
             case DECIDE -> startDeciding();
             case SHARE -> {
-                startStreams(
-                        WeirTopology.shaping(config, policies, new QueueRegistry(), metrics),
-                        StreamsSettings.shaping(config));
+                startShaping();
                 yield startDeciding();
             }
-            case PASS -> startStreams(passThrough(config), StreamsSettings.deciding(config));
+            case PASS -> {
+                CommitPacing commits = new CommitPacing(config.commits());
+                yield startStreams(passThrough(config, commits), StreamsSettings.deciding(config), commits);
+            }
             case SHAPE -> {
                 startDeciding();
-                yield startStreams(
-                        WeirTopology.shaping(config, policies, new QueueRegistry(), metrics),
-                        StreamsSettings.shaping(config));
+                yield startShaping();
             }
         };
         streams.pause();
@@ -97,13 +100,27 @@ public final class CandidateProcess {
 
     private KafkaStreams startDeciding() throws InterruptedException {
         int partitions = config.topics().partitions();
+        WeirTopology.Shared shared = shared();
         return startStreams(
-                WeirTopology.deciding(config, partitions, policies, metrics), StreamsSettings.deciding(config));
+                WeirTopology.deciding(config, partitions, shared), StreamsSettings.deciding(config), shared.commits());
+    }
+
+    private KafkaStreams startShaping() throws InterruptedException {
+        WeirTopology.Shared shared = shared();
+        return startStreams(
+                WeirTopology.shaping(config, new QueueRegistry(), shared),
+                StreamsSettings.shaping(config),
+                shared.commits());
+    }
+
+    private WeirTopology.Shared shared() {
+        return new WeirTopology.Shared(policies, metrics, new CommitPacing(config.commits()));
     }
 
     /** Starts an application and waits until it runs. It is paused only then, because a paused one does not restore. */
-    private static KafkaStreams startStreams(Topology topology, Properties settings) throws InterruptedException {
-        KafkaStreams streams = new KafkaStreams(topology, settings);
+    private static KafkaStreams startStreams(Topology topology, Properties settings, CommitPacing commits)
+            throws InterruptedException {
+        KafkaStreams streams = new KafkaStreams(topology, settings, new WakeableClients(commits));
         CountDownLatch started = new CountDownLatch(1);
         streams.setStateListener((now, before) -> {
             if (now == KafkaStreams.State.RUNNING || now.hasCompletedShutdown()) {
@@ -200,15 +217,25 @@ public final class CandidateProcess {
         return config.topics().prefix() + "passed";
     }
 
-    private static Topology passThrough(WeirConfig config) {
+    /** Returns the topology of the upper bound: it forwards records, and its commits are paced like those of Weir. */
+    private static Topology passThrough(WeirConfig config, CommitPacing commits) {
         Topics topics = Topics.of(config);
         return new Topology()
                 .addSource("requests", new ByteArrayDeserializer(), new ByteArrayDeserializer(), topics.requests())
+                .addProcessor("forward", commits.<byte[], byte[], byte[], byte[]>paced(Forward::new), "requests")
                 .addSink(
                         "passed",
                         passThroughTopic(config),
                         new ByteArraySerializer(),
                         new ByteArraySerializer(),
-                        "requests");
+                        "forward");
+    }
+
+    /** Forwards records unchanged. */
+    private static final class Forward extends ContextualProcessor<byte[], byte[], byte[], byte[]> {
+        @Override
+        public void process(Record<byte[], byte[]> record) {
+            context().forward(record);
+        }
     }
 }

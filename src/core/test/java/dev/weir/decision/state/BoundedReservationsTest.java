@@ -21,8 +21,8 @@ import org.junit.jupiter.api.Test;
 class BoundedReservationsTest {
 
     private static final Request REQUEST = Request.builder("r", "c").build();
-    private static final Optional<ReservationRecord.FirstAnswer> FIRST = Optional.of(
-            new ReservationRecord.FirstAnswer(ContentHash.of(REQUEST), Decision.allowed(REQUEST, Reason.WITHIN_LIMITS, 0)));
+    private static final Optional<ReservationRecord.FirstAnswer> FIRST = Optional.of(new ReservationRecord.FirstAnswer(
+            ContentHash.of(REQUEST), Decision.allowed(REQUEST, Reason.WITHIN_LIMITS, 0)));
 
     private static RequestKey key(long id) {
         return new RequestKey("c", RequestKind.CONSUME, "r" + id);
@@ -164,7 +164,8 @@ class BoundedReservationsTest {
                 assertThat(kept.calls - calls).isLessThan(90);
                 assertThat(table.isFull()).isEqualTo(unbroken.isFull());
                 if (!table.isFull()) {
-                    ReservationRecord next = reservation(table, nowMs, 1 + random.nextLong(1L << random.nextInt(1, 13)));
+                    ReservationRecord next =
+                            reservation(table, nowMs, 1 + random.nextLong(1L << random.nextInt(1, 13)));
                     table.open(key(next.number()), next);
                     unbroken.open(key(next.number()), next);
                     ids.add(next.number());

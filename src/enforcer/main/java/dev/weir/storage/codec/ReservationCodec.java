@@ -170,14 +170,16 @@ public final class ReservationCodec implements WriteBackCodec<byte[], Reservatio
         int flags = in.readByte();
         Optional<ReservationRecord.Ending> ending = (flags & ENDED) == 0
                 ? Optional.empty()
-                : Optional.of(new ReservationRecord.Ending(RequestKind.valueOf(in.readText()), in.read(), in.readSigned()));
+                : Optional.of(
+                        new ReservationRecord.Ending(RequestKind.valueOf(in.readText()), in.read(), in.readSigned()));
         List<HeldCharge> held = new ArrayList<>();
         for (long left = in.read(); left > 0; left--) {
             held.add(readCharge(in));
         }
         Optional<ReservationRecord.FirstAnswer> first = (flags & ANSWERED) == 0
                 ? Optional.empty()
-                : Optional.of(new ReservationRecord.FirstAnswer(IdempotentAnswerCodec.readContent(in), answers.read(in)));
+                : Optional.of(
+                        new ReservationRecord.FirstAnswer(IdempotentAnswerCodec.readContent(in), answers.read(in)));
         return new ReservationRecord(number, first, cost, fromMs, durationMs, held, ending);
     }
 
