@@ -16,10 +16,12 @@ import java.util.Map;
 import java.util.Objects;
 import java.util.function.Consumer;
 import java.util.function.LongUnaryOperator;
+import org.apache.kafka.clients.consumer.ConsumerConfig;
 
 /**
- * Measures the memory and disk space of an instance with the states of many clients, and how long an instance without
- * local state takes, from the start of its process, to restore them and to decide the waiting requests.
+ * Measures the memory and disk space of an instance with the states of many clients, and how long an instance takes
+ * from the start of its process until it has decided the waiting requests: one without local state, which restores all
+ * of it, and one that was killed, with what its stores had written.
  */
 public final class RestoreBench {
 
@@ -54,9 +56,11 @@ public final class RestoreBench {
      * The results for one number of keys.
      *
      * @param seconds the times until an instance has decided the waiting requests
+     * @param restoredRecords the records of changelogs that the last of these starts read
      * @param instanceSize the size of the instance that created the states; without keys, of the first one that started
      */
-    private record RestoreResult(CandidateSeries seconds, InstanceSize instanceSize, long changelogBytes) {}
+    private record RestoreResult(
+            CandidateSeries seconds, long restoredRecords, InstanceSize instanceSize, long changelogBytes) {}
 
     /** The memory and the disk space of an instance. The disk space is measured after it left its group. */
     private record InstanceSize(Candidate.MemoryUse stores, long residentBytes, long diskBytes) {
@@ -68,8 +72,8 @@ public final class RestoreBench {
         }
     }
 
-    /** The duration of a start, and the size of the instance after it. */
-    private record StartResult(double seconds, InstanceSize instanceSize) {}
+    /** The duration of a start, the records of changelogs that it read, and the size of the instance after it. */
+    private record StartResult(double seconds, long restoredRecords, InstanceSize instanceSize) {}
 
     /** Compares a number of keys with no keys. The instances start in turns. */
     public ResultTable run(long keys) throws Exception {
@@ -79,18 +83,21 @@ public final class RestoreBench {
             InstanceSize decided = decide(rig, all, keys);
             List<StartResult> withNone = new ArrayList<>();
             List<StartResult> withAll = new ArrayList<>();
+            List<StartResult> killed = new ArrayList<>();
             for (int round = 0; round < rounds; round++) {
                 withNone.add(start(rig, none, 0, round));
                 withAll.add(start(rig, all, keys, round));
+                killed.add(startKilled(rig, all, keys));
             }
-            RestoreResult least = restoreResult(rig, none, withNone, withNone.get(0).instanceSize, 0);
-            RestoreResult most = restoreResult(rig, all, withAll, decided, keys);
+            RestoreResult least = restoreResult(rig, none, withNone, withNone.get(0).instanceSize, name(0));
+            RestoreResult most = restoreResult(rig, all, withAll, decided, name(keys));
             double perMillion = (most.seconds.median() - least.seconds.median()) * 1e6 / keys;
             List<String> columns = List.of(
                     "start s",
                     "min",
                     "max",
                     "s per million keys",
+                    "restored records",
                     "resident MiB",
                     "heap MiB",
                     "RocksDB MiB",
@@ -98,7 +105,10 @@ public final class RestoreBench {
                     "changelogs MiB");
             List<String> notes = List.of(
                     "start: until the waiting requests are decided; resident: includes heap (limit 1 GiB) and RocksDB");
-            List<ResultTable.Row> rows = List.of(row(least, Double.NaN), row(most, perMillion));
+            RestoreResult afterKill =
+                    restoreResult(rig, all, killed, killed.get(0).instanceSize, name(keys) + ", killed");
+            List<ResultTable.Row> rows =
+                    List.of(row(least, Double.NaN), row(most, perMillion), row(afterKill, Double.NaN));
             return new ResultTable("growth", "an instance, by keys", columns, rows, notes);
         }
     }
@@ -110,6 +120,7 @@ public final class RestoreBench {
                 kept.seconds.min(),
                 kept.seconds.max(),
                 perMillion,
+                kept.restoredRecords,
                 kept.instanceSize.residentBytes / MIB,
                 kept.instanceSize.stores.heapBytes() / MIB,
                 kept.instanceSize.stores.rocksBytes() / MIB,
@@ -119,23 +130,46 @@ public final class RestoreBench {
 
     private StartResult start(BenchCluster rig, BenchCluster.Workload workload, long keys, int round) throws Exception {
         Path own = workload.config().state().directory().resolve("restored-" + round);
+        return start(rig, workload, workload.config(), own, name(keys));
+    }
+
+    /** Starts an instance when requests wait, and measures until they are decided. */
+    private StartResult start(
+            BenchCluster rig, BenchCluster.Workload workload, WeirConfig config, Path own, String name)
+            throws Exception {
         workload.ensureRequests(workload.sent() + WAITING, ONE_REQUEST_PER_CLIENT);
         long begin = System.nanoTime();
-        try (Candidate lane = lane(workload.config(), own)) {
+        try (Candidate lane = lane(config, own)) {
             lane.resume();
-            awaitCommitted(rig, workload.config(), workload.sent());
+            awaitCommitted(rig, config, workload.sent());
             double seconds = (System.nanoTime() - begin) / 1e9;
-            progress.accept(String.format(Locale.ROOT, "%s: %.1f s", name(keys), seconds));
-            return new StartResult(seconds, InstanceSize.measureAndLeave(lane, own));
+            long restored = lane.restoredRecords();
+            progress.accept(String.format(Locale.ROOT, "%s: %.1f s, %,d records restored", name, seconds, restored));
+            return new StartResult(seconds, restored, InstanceSize.measureAndLeave(lane, own));
         }
     }
 
+    /** Restores all states, decides some requests, kills the process and starts it again as the same instance. */
+    private StartResult startKilled(BenchCluster rig, BenchCluster.Workload workload, long keys) throws Exception {
+        // Static membership (KIP-345): otherwise the group would wait until the session of the killed process ends.
+        WeirConfig config = workload.config().withKafka(ConsumerConfig.GROUP_INSTANCE_ID_CONFIG, "killed");
+        Path own = config.state().directory().resolve("killed");
+        try (Candidate lane = lane(config, own)) {
+            lane.resume();
+            workload.ensureRequests(workload.sent() + WAITING, ONE_REQUEST_PER_CLIENT);
+            awaitCommitted(rig, config, workload.sent());
+            lane.kill();
+        }
+        return start(rig, workload, config, own, name(keys) + ", killed");
+    }
+
     private static RestoreResult restoreResult(
-            BenchCluster rig, BenchCluster.Workload workload, List<StartResult> starts, InstanceSize held, long keys)
+            BenchCluster rig, BenchCluster.Workload workload, List<StartResult> starts, InstanceSize held, String name)
             throws Exception {
         List<Double> seconds = starts.stream().map(StartResult::seconds).toList();
+        long restored = starts.get(starts.size() - 1).restoredRecords;
         return new RestoreResult(
-                new CandidateSeries(name(keys), seconds), held, changelogBytes(rig, workload.config()));
+                new CandidateSeries(name, seconds), restored, held, changelogBytes(rig, workload.config()));
     }
 
     private static String name(long keys) {

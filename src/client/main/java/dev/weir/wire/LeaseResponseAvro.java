@@ -118,8 +118,7 @@ public final class LeaseResponseAvro {
                     free);
         }
         if (event.getRenewed()) {
-            return new LeaseResponse.Renewed(
-                    number, atMs, free, event.getFrom().toEpochMilli(), event.getEnded());
+            return new LeaseResponse.Renewed(number, atMs, free, event.getFrom().toEpochMilli(), event.getEnded());
         }
         return event.getChecked()
                 ? new LeaseResponse.Checked(number, atMs, free, event.getRetryAfterMs(), !event.getLast())

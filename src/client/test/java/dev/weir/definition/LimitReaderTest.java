@@ -320,9 +320,10 @@ class LimitReaderTest {
         String slots = "policies: [{id: a, " + sharing + ", limits: [{algorithm: concurrency, limit: 5, ttl: 1m}";
         assertThat(policy(slots + "]}]").isShared()).isTrue();
         assertThat(faults(slots + ", {algorithm: gcra, limit: 7, per: 1s}]}]"))
-                .containsExactly("policies.yaml:1: policies[0].limits: must all be of concurrency if one is and the quota"
-                        + " is shared: a lease covers all limits, and slots return while tokens do not. Move the others"
-                        + " to a policy in another layer");
+                .containsExactly(
+                        "policies.yaml:1: policies[0].limits: must all be of concurrency if one is and the quota"
+                                + " is shared: a lease covers all limits, and slots return while tokens do not. Move the others"
+                                + " to a policy in another layer");
     }
 
     @Test

@@ -33,8 +33,7 @@ record SlotRenewing(ReservationRecord reservation, boolean isEnded, Optional<Awa
      * @param policies the policies, whose {@code max-wait} bounds the wait
      * @param nowMs the time of the decision
      */
-    static SlotRenewing of(
-            ReservationRecord reservation, LeaseContext context, PolicyTable policies, long nowMs) {
+    static SlotRenewing of(ReservationRecord reservation, LeaseContext context, PolicyTable policies, long nowMs) {
         List<HeldCharge> next = new ArrayList<>();
         boolean isEnded = false;
         Optional<StateKey> awaited = Optional.empty();
@@ -45,8 +44,8 @@ record SlotRenewing(ReservationRecord reservation, boolean isEnded, Optional<Awa
             }
             LeaseBook book = context.leases().book(leased.key());
             Optional<SlotRenewals.Answer> answer = book.renewals().answer(reservation.number());
-            HeldCharge.Leased known = leased.until(
-                    answer.filter(SlotRenewals.Answer::isRenewed).map(SlotRenewals.Answer::endMs));
+            HeldCharge.Leased known =
+                    leased.until(answer.filter(SlotRenewals.Answer::isRenewed).map(SlotRenewals.Answer::endMs));
             next.add(known);
             boolean isAnswered = answer.isPresent() && answer.get().isAwaited();
             isEnded |= isAnswered && !answer.get().isRenewed();

@@ -27,8 +27,7 @@ public record Corrections(
     private static final int MANY_REFUNDS = 64;
 
     /** There is nothing to report. */
-    public static final Corrections NONE =
-            new Corrections(0, List.of(), List.of(), SlotRenewals.NONE, Long.MAX_VALUE);
+    public static final Corrections NONE = new Corrections(0, List.of(), List.of(), SlotRenewals.NONE, Long.MAX_VALUE);
 
     public Corrections {
         refunds = List.copyOf(refunds);

@@ -183,7 +183,9 @@ public record LeaseBook(
          * such a holder's place ({@link Ledger}).
          */
         long retryTokens(Demand demand, LeaseTerms terms) {
-            return !terms.lendsSlots() && !isPending() && refused <= demand.steadyTokensWithin(2 * terms.leadMs()) ? refused : 0;
+            return !terms.lendsSlots() && !isPending() && refused <= demand.steadyTokensWithin(2 * terms.leadMs())
+                    ? refused
+                    : 0;
         }
 
         private long resendAtMs(LeaseTerms terms) {
@@ -503,8 +505,7 @@ public record LeaseBook(
                 next,
                 reported == 0
                         ? pending
-                        : pending.with(
-                                new FreedSlots(slots.usedAtMs(), endMs, reported), nowMs + terms.leadMs()));
+                        : pending.with(new FreedSlots(slots.usedAtMs(), endMs, reported), nowMs + terms.leadMs()));
     }
 
     /**
@@ -893,8 +894,7 @@ public record LeaseBook(
     private long reportAtMs(LeaseTerms terms) {
         long atMs = Long.MAX_VALUE;
         for (Lease lease : leases) {
-            boolean isDone =
-                    !terms.lendsSlots() && lease.isClosing() && (lease.isReported() || lease.remaining() > 0);
+            boolean isDone = !terms.lendsSlots() && lease.isClosing() && (lease.isReported() || lease.remaining() > 0);
             atMs = isDone ? atMs : Math.min(atMs, closesAtMs(lease, terms));
         }
         return atMs;

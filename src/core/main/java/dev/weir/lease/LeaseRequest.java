@@ -54,8 +54,7 @@ public record LeaseRequest(long number, String holder, Wanted wanted, Usage usag
      * @param slots of a limit of concurrency: when the slots end that were used since the last report. What is missing
      *     counts as used until a {@code ttl} after the last use
      */
-    public record Report(
-            long leaseId, long used, long lastUsedMs, long held, boolean isReserved, List<SlotUse> slots) {
+    public record Report(long leaseId, long used, long lastUsedMs, long held, boolean isReserved, List<SlotUse> slots) {
 
         public Report {
             slots = List.copyOf(slots);

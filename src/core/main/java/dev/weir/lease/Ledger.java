@@ -165,8 +165,7 @@ public record Ledger(
             long leaseId, String holder, long amount, long used, long requestedTokens, long untilMs, long dueMs) {
 
         private OutstandingLease dueNotBefore(long atMs) {
-            return new OutstandingLease(
-                    leaseId, holder, amount, used, requestedTokens, untilMs, Math.max(dueMs, atMs));
+            return new OutstandingLease(leaseId, holder, amount, used, requestedTokens, untilMs, Math.max(dueMs, atMs));
         }
     }
 
@@ -395,11 +394,9 @@ public record Ledger(
 
     private Result renew(LeaseRequest request, long nowMs) {
         LentSlotCounts.Renewed renewed = slotCounts().renewed(request.refunds().renewals());
-        Ledger next = new Ledger(
-                clockMs, lastChargeMs, renewed.accounts(), leases, refusals, nextLeaseId, earlier);
+        Ledger next = new Ledger(clockMs, lastChargeMs, renewed.accounts(), leases, refusals, nextLeaseId, earlier);
         long free = next.lendable(others(request.holder()).tokens);
-        return new Result(
-                next, new LeaseResponse.Renewed(request.number(), nowMs, free, clockMs, renewed.ended()));
+        return new Result(next, new LeaseResponse.Renewed(request.number(), nowMs, free, clockMs, renewed.ended()));
     }
 
     /**
@@ -485,8 +482,7 @@ public record Ledger(
         Charge charge = new Charge(use.number(), Math.max(lastChargeMs, use.atMs()), use.cost());
         boolean isEarlier = use.number() < earlier.suspendedBeforeId && !earlier.suspended.isEmpty();
         Earlier then = isEarlier
-                ? earlier.withSuspended(
-                        charged(earlier.suspended, charge, false, slots), earlier.suspendedBeforeId)
+                ? earlier.withSuspended(charged(earlier.suspended, charge, false, slots), earlier.suspendedBeforeId)
                 : earlier;
         List<LimitAccount<?>> next = charged(accounts, charge, isReserved, slots);
         return new Ledger(clockMs, charge.atMs(), next, leases, refusals, nextLeaseId, then);
@@ -497,8 +493,8 @@ public record Ledger(
         List<LimitAccount<?>> next = new ArrayList<>(of.size());
         for (LimitAccount<?> account : of) {
             if (account.limit() instanceof Concurrency limit) {
-                next.add(slots.<LimitAccount<?>>map(ends -> LentSlotCounts.reported(
-                                limit, account, ends, charge.cost(), charge.atMs(), clockMs))
+                next.add(slots.<LimitAccount<?>>map(ends ->
+                                LentSlotCounts.reported(limit, account, ends, charge.cost(), charge.atMs(), clockMs))
                         .orElse(account));
             } else {
                 next.add(isReserved ? account.chargeReserved(charge) : account.charge(charge.cost(), charge.atMs()));

@@ -47,7 +47,9 @@ public record LedgerBalance(long free, long answeredMs, long untilMs, long unsee
 
         /** Returns whether the ledger has answered recently that it would not lend as much. */
         boolean isRefused(long missing, LeaseTerms terms, long nowMs) {
-            return number == 0 && missing >= tokens && nowMs < Math.min(retryAtMs, sentMs + (terms.lendsSlots() ? terms.leadMs() : terms.termMs()));
+            return number == 0
+                    && missing >= tokens
+                    && nowMs < Math.min(retryAtMs, sentMs + (terms.lendsSlots() ? terms.leadMs() : terms.termMs()));
         }
     }
 

@@ -98,8 +98,7 @@ record LentSlotCounts(List<LimitAccount<?>> accounts, Ledger.Earlier earlier, lo
             long endMs = Math.min(renewal.endMs(clockMs), clockMs + MAX_END_MS);
             for (int i = 0; i < next.size(); i++) {
                 if (counts(i, renewal.usedAtMs()) && next.get(i).limit() instanceof Concurrency limit) {
-                    Slots less = limit.freed(
-                            (Slots) next.get(i).state(), renewal.count(), renewal.endMs(), clockMs);
+                    Slots less = limit.freed((Slots) next.get(i).state(), renewal.count(), renewal.endMs(), clockMs);
                     next.set(i, with(limit, next.get(i), limit.taken(less, renewal.count(), endMs, clockMs)));
                 }
             }

@@ -57,9 +57,7 @@ public record SlotRenewals(List<Pending> pending, long sentNumber, long sentMs, 
 
     /** Returns renewals and answers as they are stored. */
     public static SlotRenewals stored(List<Pending> pending, List<Answer> answers) {
-        return pending.isEmpty() && answers.isEmpty()
-                ? NONE
-                : new SlotRenewals(pending, 0, Lease.LONG_AGO_MS, answers);
+        return pending.isEmpty() && answers.isEmpty() ? NONE : new SlotRenewals(pending, 0, Lease.LONG_AGO_MS, answers);
     }
 
     boolean isNone() {

@@ -352,8 +352,9 @@ public record Policy(
     public LeaseTerms leaseTerms(LeaseTerms longest) {
         long shortestMs = Long.MAX_VALUE;
         for (Term term : terms) {
-            long windowMs =
-                    term.limit() instanceof Concurrency concurrency ? concurrency.ttlMs() : term.limit().windowMs(0);
+            long windowMs = term.limit() instanceof Concurrency concurrency
+                    ? concurrency.ttlMs()
+                    : term.limit().windowMs(0);
             shortestMs = windowMs == 0 ? shortestMs : Math.min(shortestMs, windowMs);
         }
         return longest.forWindow(shortestMs).lendingSlots(limitsConcurrency());

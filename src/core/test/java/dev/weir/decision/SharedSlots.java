@@ -54,17 +54,23 @@ final class SharedSlots {
 
         private LeaseRequest of(LeaseRequest message) {
             return switch (this) {
-                case ENDS_TOO_EARLY -> with(message, report -> new LeaseRequest.Report(
-                        report.leaseId(),
-                        report.used(),
-                        report.lastUsedMs(),
-                        report.held(),
-                        report.isReserved(),
-                        report.slots().stream()
-                                .map(slots -> new SlotUse(slots.endMs() - 200, slots.count()))
-                                .toList()));
-                case REPORTED_AS_UNUSED -> with(message, report -> new LeaseRequest.Report(
-                        report.leaseId(), 0, report.lastUsedMs(), 0, report.isReserved()));
+                case ENDS_TOO_EARLY ->
+                    with(
+                            message,
+                            report -> new LeaseRequest.Report(
+                                    report.leaseId(),
+                                    report.used(),
+                                    report.lastUsedMs(),
+                                    report.held(),
+                                    report.isReserved(),
+                                    report.slots().stream()
+                                            .map(slots -> new SlotUse(slots.endMs() - 200, slots.count()))
+                                            .toList()));
+                case REPORTED_AS_UNUSED ->
+                    with(
+                            message,
+                            report -> new LeaseRequest.Report(
+                                    report.leaseId(), 0, report.lastUsedMs(), 0, report.isReserved()));
                 default -> message;
             };
         }
@@ -93,11 +99,7 @@ final class SharedSlots {
             }
             return this == ALWAYS_RENEWED && response instanceof LeaseResponse.Renewed renewed
                     ? new LeaseResponse.Renewed(
-                            renewed.number(),
-                            renewed.appendedAtMs(),
-                            renewed.free(),
-                            renewed.renewedAtMs(),
-                            List.of())
+                            renewed.number(), renewed.appendedAtMs(), renewed.free(), renewed.renewedAtMs(), List.of())
                     : response;
         }
     }
@@ -237,12 +239,10 @@ final class SharedSlots {
                 .sum();
     }
 
-
     /** Returns the most slots of any of the policies. */
     long limit() {
         return policies.stream()
-                .mapToLong(
-                        each -> each.limits().get(each.tightestIndex()).capacity())
+                .mapToLong(each -> each.limits().get(each.tightestIndex()).capacity())
                 .max()
                 .orElseThrow();
     }
@@ -356,8 +356,8 @@ final class SharedSlots {
             }
             String id = request.reservationId();
             if (request.kind() == RequestKind.CONSUME) {
-                long slotMs = Math.min(
-                        ttlMs(policy), request.reserveMs() == null ? Long.MAX_VALUE : request.reserveMs());
+                long slotMs =
+                        Math.min(ttlMs(policy), request.reserveMs() == null ? Long.MAX_VALUE : request.reserveMs());
                 Use use = new Use(request.cost(), holder.book().clockMs(), slotMs);
                 uses.add(use);
                 reserved.put(id, use);
@@ -406,10 +406,13 @@ final class SharedSlots {
                 later(inOrderMs + random.nextInt(3_000), () -> receive(message, life));
             }
             if (flaw == Flaw.FREED_TWICE && !message.refunds().freed().isEmpty()) {
-                LeaseRequest.Refunds again =
-                        new LeaseRequest.Refunds(Long.MAX_VALUE - numbers, List.of(), message.refunds().freed(), List.of());
-                later(inOrderMs, () -> receive(
-                        LeaseRequest.report("other" + numbers, new LeaseRequest.Usage(List.of(), 0, again)), life));
+                LeaseRequest.Refunds again = new LeaseRequest.Refunds(
+                        Long.MAX_VALUE - numbers, List.of(), message.refunds().freed(), List.of());
+                later(
+                        inOrderMs,
+                        () -> receive(
+                                LeaseRequest.report("other" + numbers, new LeaseRequest.Usage(List.of(), 0, again)),
+                                life));
             }
         }
 

@@ -92,8 +92,8 @@ class SharedSlotsModelTest {
     void the_limit_holds_across_changes_of_the_policy() {
         for (int seed = 0; seed < 5 * SEEDS; seed++) {
             SplittableRandom random = new SplittableRandom(seed);
-            List<Policy> policies = Stream.generate(() -> new Concurrency(
-                            1 + random.nextInt(12), 500L << random.nextInt(6)))
+            List<Policy> policies = Stream.generate(
+                            () -> new Concurrency(1 + random.nextInt(12), 500L << random.nextInt(6)))
                     .limit(4)
                     .map(SharedSlotsModelTest::shared)
                     .toList();

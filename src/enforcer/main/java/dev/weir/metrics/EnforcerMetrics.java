@@ -105,9 +105,7 @@ public final class EnforcerMetrics implements EvaluationListener {
         ANSWERED;
 
         public static LeaseMessage of(LeaseRequest request) {
-            return request.requestsLease()
-                    ? REQUESTED
-                    : request.isCheck() || request.isRenewal() ? ASKED : REPORTED;
+            return request.requestsLease() ? REQUESTED : request.isCheck() || request.isRenewal() ? ASKED : REPORTED;
         }
 
         public static LeaseMessage of(LeaseResponse response) {

@@ -4,6 +4,7 @@ import dev.weir.storage.codec.WriteBackCodec;
 import java.util.ArrayList;
 import java.util.Comparator;
 import java.util.List;
+import org.apache.kafka.common.IsolationLevel;
 import org.apache.kafka.common.serialization.Serializer;
 import org.apache.kafka.common.utils.Bytes;
 import org.apache.kafka.streams.KeyValue;
@@ -247,6 +248,11 @@ public final class WriteBackStore<K, V> extends WrappedStateStore<KeyValueStore<
     @Override
     public <S extends Serializer<P>, P> KeyValueIterator<Bytes, byte[]> prefixScan(P prefix, S serializer) {
         return wrapped().prefixScan(prefix, serializer);
+    }
+
+    @Override
+    public ReadOnlyKeyValueStore<Bytes, byte[]> readOnly(IsolationLevel level) {
+        return wrapped().readOnly(level);
     }
 
     @Override

@@ -95,6 +95,8 @@ public final class StreamsSettings {
         settings.put(StreamsConfig.producerPrefix(ProducerConfig.TRANSACTION_TIMEOUT_CONFIG), 8_000);
         settings.put(StreamsConfig.ENSURE_EXPLICIT_INTERNAL_RESOURCE_NAMING_CONFIG, true);
         settings.put(StreamsConfig.STATESTORE_CACHE_MAX_BYTES_CONFIG, 0);
+        // A killed instance keeps its stores: on the same disk, it restores what RocksDB had not flushed (KIP-892).
+        settings.put(StreamsConfig.TRANSACTIONAL_STATE_STORES_CONFIG, true);
         settings.put(StreamsConfig.ROCKSDB_CONFIG_SETTER_CLASS_CONFIG, RocksSettings.class);
         settings.put(RocksSettings.MEMORY_BYTES, config.state().memoryBytes());
         settings.put(

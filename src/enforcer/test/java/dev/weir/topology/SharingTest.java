@@ -398,7 +398,8 @@ class SharingTest {
         assertThat(outcomes()).as("50 + 100 + 840 are used").containsExactly(Outcome.DENIED);
     }
 
-    private static final String SLOTS = "  - {id: all, key: [], limits: [{algorithm: concurrency, limit: 10, ttl: 60s}]}";
+    private static final String SLOTS =
+            "  - {id: all, key: [], limits: [{algorithm: concurrency, limit: 10, ttl: 60s}]}";
 
     private List<Reason> reasons() throws Exception {
         return decided().stream().map(Decision::reason).toList();
@@ -424,8 +425,7 @@ class SharingTest {
         exchange();
         assertThat(reasons())
                 .as("freed by the ledger, once")
-                .containsExactly(
-                        Reason.CANCELLED, Reason.CANCELLED, Reason.LIMIT_EXCEEDED, Reason.WITHIN_LIMITS);
+                .containsExactly(Reason.CANCELLED, Reason.CANCELLED, Reason.LIMIT_EXCEEDED, Reason.WITHIN_LIMITS);
     }
 
     @Test
@@ -532,15 +532,13 @@ class SharingTest {
         exchange();
         request("bob", 10);
         exchange();
-        assertThat(reasons())
-                .containsExactly(Reason.WITHIN_LIMITS, Reason.USAGE_RESET, Reason.WITHIN_LIMITS);
+        assertThat(reasons()).containsExactly(Reason.WITHIN_LIMITS, Reason.USAGE_RESET, Reason.WITHIN_LIMITS);
         reservation(RequestKind.RENEW, "a", 1);
         reservation(RequestKind.RELEASE, "a", 1);
         endLeases();
         request("carol", 1);
         exchange();
-        assertThat(reasons())
-                .containsExactly(Reason.RENEWED, Reason.RELEASED, Reason.LIMIT_EXCEEDED);
+        assertThat(reasons()).containsExactly(Reason.RENEWED, Reason.RELEASED, Reason.LIMIT_EXCEEDED);
     }
 
     @Test
@@ -599,7 +597,10 @@ class SharingTest {
         exchange();
         request("bob", 1);
         exchange();
-        assertThat(decided()).extracting(each -> each.status().observedBy()).last().isEqualTo(List.of("all"));
+        assertThat(decided())
+                .extracting(each -> each.status().observedBy())
+                .last()
+                .isEqualTo(List.of("all"));
     }
 
     @Test

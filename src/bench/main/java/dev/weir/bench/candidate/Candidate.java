@@ -101,6 +101,11 @@ public final class Candidate implements AutoCloseable {
         return Long.parseLong(send("rules"));
     }
 
+    /** Returns how many records of changelogs have been read to restore the stores. */
+    public long restoredRecords() throws IOException {
+        return Long.parseLong(send("restored"));
+    }
+
     /** Returns the resident memory of the process in bytes. */
     public long residentBytes() throws IOException {
         return Long.parseLong(send("resident"));
@@ -134,6 +139,11 @@ public final class Candidate implements AutoCloseable {
             throw new IOException("the process of " + name + " has ended");
         }
         return line;
+    }
+
+    /** Kills the process and waits until it has ended. */
+    public void kill() {
+        process.destroyForcibly().onExit().join();
     }
 
     /** Closes the standard input of the process, which makes it exit, and waits for that. */

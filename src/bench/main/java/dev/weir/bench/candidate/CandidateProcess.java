@@ -23,14 +23,17 @@ import java.util.Properties;
 import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.CountDownLatch;
 import java.util.concurrent.TimeUnit;
+import java.util.concurrent.atomic.LongAdder;
 import java.util.function.Predicate;
 import org.apache.kafka.common.MetricName;
+import org.apache.kafka.common.TopicPartition;
 import org.apache.kafka.common.serialization.ByteArrayDeserializer;
 import org.apache.kafka.common.serialization.ByteArraySerializer;
 import org.apache.kafka.streams.CloseOptions;
 import org.apache.kafka.streams.KafkaStreams;
 import org.apache.kafka.streams.Topology;
 import org.apache.kafka.streams.errors.StreamsUncaughtExceptionHandler.StreamThreadExceptionResponse;
+import org.apache.kafka.streams.processor.StateRestoreListener;
 import org.apache.kafka.streams.processor.api.ContextualProcessor;
 import org.apache.kafka.streams.processor.api.Record;
 
@@ -47,6 +50,7 @@ public final class CandidateProcess {
     private final Topics topics;
     private final PolicyRegistry policies = new PolicyRegistry();
     private final EnforcerMetrics metrics = new EnforcerMetrics();
+    private final LongAdder restored = new LongAdder();
     private KafkaStreams streams;
 
     private CandidateProcess(Candidate.CandidateKind kind, WeirConfig config) {
@@ -118,9 +122,10 @@ public final class CandidateProcess {
     }
 
     /** Starts an application and waits until it runs. It is paused only then, because a paused one does not restore. */
-    private static KafkaStreams startStreams(Topology topology, Properties settings, CommitPacing commits)
+    private KafkaStreams startStreams(Topology topology, Properties settings, CommitPacing commits)
             throws InterruptedException {
         KafkaStreams streams = new KafkaStreams(topology, settings, new WakeableClients(commits));
+        streams.setGlobalStateRestoreListener(new RestoreCounter());
         CountDownLatch started = new CountDownLatch(1);
         streams.setStateListener((now, before) -> {
             if (now == KafkaStreams.State.RUNNING || now.hasCompletedShutdown()) {
@@ -158,6 +163,9 @@ public final class CandidateProcess {
             case "resident" -> {
                 return String.valueOf(residentBytes());
             }
+            case "restored" -> {
+                return String.valueOf(restored.sum());
+            }
             case "leave" -> // all records are processed and committed
                 streams.close(CloseOptions.timeout(PATIENCE)
                         .withGroupMembershipOperation(CloseOptions.GroupMembershipOperation.LEAVE_GROUP));
@@ -169,6 +177,20 @@ public final class CandidateProcess {
             default -> throw new IllegalArgumentException(order);
         }
         return "ok";
+    }
+
+    /** Counts the records of changelogs that were read by restoring tasks. */
+    private final class RestoreCounter implements StateRestoreListener {
+        @Override
+        public void onRestoreStart(TopicPartition changelog, String store, long startOffset, long endOffset) {}
+
+        @Override
+        public void onBatchRestored(TopicPartition changelog, String store, long batchEndOffset, long records) {
+            restored.add(records);
+        }
+
+        @Override
+        public void onRestoreEnd(TopicPartition changelog, String store, long records) {}
     }
 
     private long processedRecords() {

@@ -41,8 +41,7 @@ public sealed interface HeldCharge {
      * @param parts what was taken of each lease; empty if the cost was 0
      * @param slots when the slots end; empty if the limits are not of concurrency
      */
-    record Leased(
-            StateKey key, boolean observes, long chargedAtMs, List<LeasePart> parts, Optional<LentSlotsEnd> slots)
+    record Leased(StateKey key, boolean observes, long chargedAtMs, List<LeasePart> parts, Optional<LentSlotsEnd> slots)
             implements HeldCharge {
 
         public Leased {

@@ -105,8 +105,7 @@ public final class LeaseCodec {
             for (long left = in.read(); left > 0; left--) {
                 slots.add(new SlotUse(untilMs + in.readSigned(), in.read()));
             }
-            Lease.Reports reports =
-                    new Lease.Reports(count, (flags & REPORTED) != 0, (flags & RESERVED) != 0, slots);
+            Lease.Reports reports = new Lease.Reports(count, (flags & REPORTED) != 0, (flags & RESERVED) != 0, slots);
             leases.add(new Lease(
                     lease,
                     amount,

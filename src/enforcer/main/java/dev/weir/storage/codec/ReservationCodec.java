@@ -138,7 +138,8 @@ public final class ReservationCodec implements WriteBackCodec<byte[], Reservatio
 
     private static void write(StateBytes out, HeldCharge held) {
         out.write(KeyCodec.encode(held.key()));
-        boolean hasSlots = held instanceof HeldCharge.Leased leased && leased.slots().isPresent();
+        boolean hasSlots =
+                held instanceof HeldCharge.Leased leased && leased.slots().isPresent();
         out.writeByte((held.observes() ? OBSERVES : 0)
                 | (held instanceof HeldCharge.Leased ? LEASED : 0)
                 | (hasSlots ? SLOTS : 0));

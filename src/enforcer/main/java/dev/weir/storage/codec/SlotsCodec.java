@@ -57,8 +57,7 @@ final class SlotsCodec {
         List<SlotRenewals.Pending> pending = new ArrayList<>();
         for (long left = in.read(); left > 0; left--) {
             int flags = in.readByte();
-            SlotRenewal renewal =
-                    new SlotRenewal(in.read(), in.readSigned(), in.readSigned(), in.read(), in.read());
+            SlotRenewal renewal = new SlotRenewal(in.read(), in.readSigned(), in.readSigned(), in.read(), in.read());
             boolean isFreed = (flags & FREED) != 0;
             pending.add(new SlotRenewals.Pending(renewal, (flags & AWAITED) != 0, isFreed, isFreed));
         }
