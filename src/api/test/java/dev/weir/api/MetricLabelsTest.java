@@ -32,7 +32,7 @@ class MetricLabelsTest {
 
     private static final Duration PATIENCE = Duration.ofSeconds(90);
     private static final String LINES = "Content-Type: application/x-ndjson";
-    private static final int MANY = 100;
+    private static final int MANY = 30;
 
     private static final String POLICIES = """
             policies:

@@ -8,6 +8,7 @@ import dev.weir.bench.measure.CandidateSeries;
 import dev.weir.bench.measure.ResultTable;
 import dev.weir.bench.measure.RunPlan;
 import dev.weir.bench.measure.Zipf;
+import dev.weir.config.WeirConfig;
 import dev.weir.event.RequestKind;
 import dev.weir.wire.OutputFormat;
 import java.util.ArrayList;
@@ -83,11 +84,14 @@ public final class DecideBench {
         this.slices = new TimeSlices(effort, FIRST_GUESS, progress);
     }
 
-    /** Returns a policy file with one limit by an algorithm, which no client reaches. */
+    /** Returns a policy file with a limit of concurrency, which no client reaches, of which slots are in use. */
+    public static String slotsYaml(long held) {
+        return "policies: [{id: bench, limits: [{algorithm: %s, limit: %d, ttl: %dms}]}]"
+                .formatted(CONCURRENCY, LIMIT, ReservedRequests.durationMs(held));
+    }
+
+    /** Returns a policy file with one limit by an algorithm of rates, which no client reaches. */
     public static String policyYaml(String algorithm) {
-        if (algorithm.equals(CONCURRENCY)) {
-            return "policies: [{id: bench, limits: [{algorithm: concurrency, limit: %d, ttl: 24h}]}]".formatted(LIMIT);
-        }
         return "policies: [{id: bench, limits: [{algorithm: %s, limit: %d, per: %dms}]}]"
                 .formatted(algorithm, LIMIT, PER_MS);
     }
@@ -103,10 +107,11 @@ public final class DecideBench {
                         "pass-through", Candidate.CandidateKind.PASS, workload.config("pass", threads, 0), JVM));
                 for (long bytes : hotMemory) {
                     String name = hotMemory.size() == 1 ? load.name : load.name + ", hot-memory " + bytes;
+                    WeirConfig config = workload.config("decide-" + bytes, threads, bytes);
                     lanes.add(new Candidate(
                             name,
                             Candidate.CandidateKind.DECIDE,
-                            workload.config("decide-" + bytes, threads, bytes),
+                            load.held.isPresent() ? ReservedRequests.config(config) : config,
                             JVM));
                 }
                 return run(load, workload, lanes);

@@ -21,7 +21,6 @@ public final class ReserveBench {
 
     private static final String PLAIN = "two CONSUMEs";
     private static final String RESERVED = "a reservation and its end";
-    private static final Long RESERVE_MS = 3_600_000L;
 
     private final RunPlan effort;
     private final Map<String, String> kafka;
@@ -50,7 +49,8 @@ public final class ReserveBench {
         Map<String, BenchCluster.Workload> workloads = new HashMap<>();
         Map<String, LongFunction<Request>> sources = new HashMap<>();
         List<Candidate> lanes = new ArrayList<>();
-        ReservedRequests reserved = new ReservedRequests(clients, held, RequestKind.SETTLE, RESERVE_MS);
+        ReservedRequests reserved =
+                new ReservedRequests(clients, held, RequestKind.SETTLE, ReservedRequests.durationMs(held));
         sources.put(RESERVED, reserved);
         sources.put(PLAIN, number -> plain(reserved.apply(number | 1), number));
         try (BenchCluster rig = new BenchCluster();
@@ -65,7 +65,7 @@ public final class ReserveBench {
                     lanes.add(new Candidate(
                             name,
                             Candidate.CandidateKind.DECIDE,
-                            workload.config("decide", hotBytes),
+                            ReservedRequests.config(workload.config("decide", hotBytes)),
                             DecideBench.JVM));
                 }
                 TimeSlices.RequestSupply supply = (lane, requests) ->

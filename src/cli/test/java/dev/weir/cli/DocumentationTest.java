@@ -1,5 +1,7 @@
 package dev.weir.cli;
 
+import static java.util.stream.Collectors.collectingAndThen;
+import static java.util.stream.Collectors.joining;
 import static org.assertj.core.api.Assertions.assertThat;
 
 import dev.weir.config.ConfigFile;
@@ -46,7 +48,7 @@ class DocumentationTest {
     private static final Pattern FENCED = Pattern.compile("(?ms)^( *)```(\\w*)\n(.*?)^ *```$");
 
     /** Phrases that personify code, are archaic, or replace a standard term. */
-    private static final List<Pattern> BANNED = Stream.of(
+    private static final Pattern BANNED = Stream.of(
                     "anew",
                     "in vain",
                     "is had",
@@ -70,8 +72,8 @@ class DocumentationTest {
                     "is (let|lets) in",
                     "come(s)? by itself",
                     "so much (was|is)")
-            .map(phrase -> Pattern.compile("\\b(" + phrase + ")\\b", Pattern.CASE_INSENSITIVE))
-            .toList();
+            .collect(collectingAndThen(
+                    joining("|", "\\b(", ")\\b"), phrase -> Pattern.compile(phrase, Pattern.CASE_INSENSITIVE)));
 
     private static List<Path> pages() throws IOException {
         List<Path> pages = new ArrayList<>(List.of(Path.of("README.md"), Path.of("CHANGELOG.md")));
@@ -165,11 +167,9 @@ class DocumentationTest {
         for (Path file : Stream.concat(pages().stream(), sources().stream()).toList()) {
             List<String> lines = Files.readAllLines(file);
             for (int i = 0; i < lines.size(); i++) {
-                for (Pattern phrase : BANNED) {
-                    Matcher matcher = phrase.matcher(lines.get(i));
-                    if (matcher.find()) {
-                        found.add(file + ":" + (i + 1) + ": " + matcher.group());
-                    }
+                Matcher matcher = BANNED.matcher(lines.get(i));
+                while (matcher.find()) {
+                    found.add(file + ":" + (i + 1) + ": " + matcher.group());
                 }
             }
         }

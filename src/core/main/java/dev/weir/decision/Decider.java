@@ -3,6 +3,7 @@ package dev.weir.decision;
 import dev.weir.decision.state.IdempotencyCache;
 import dev.weir.decision.state.LeaseContext;
 import dev.weir.decision.state.LimitTimeline;
+import dev.weir.decision.state.NextPlace;
 import dev.weir.decision.state.PoliciesInForce;
 import dev.weir.decision.state.PolicyStates;
 import dev.weir.decision.state.QuotaSource;
@@ -158,7 +159,10 @@ public final class Decider {
     }
 
     private void sweepReservations(Request request, PolicyTable policies) {
-        List<ReservationRecord> over = states.reservations().sweep(request.timestampMs());
+        expire(states.reservations().sweep(request.timestampMs()), policies);
+    }
+
+    private void expire(List<ReservationRecord> over, PolicyTable policies) {
         for (int i = 0; i < over.size(); i++) {
             new ReservationEnding(states, policies, shared).expire(over.get(i));
         }
@@ -173,21 +177,13 @@ public final class Decider {
         }
         PoliciesInForce inForce = PoliciesInForce.of(request, policies, states, shared);
         Policy[] applicable = inForce.policies();
-        boolean reserves = Reserving.isWanted(request, applicable);
-        if (applicable.length == 0 && !reserves) {
-            return request.policyId() == null ? Decision.unmatched(request) : notApplicable(request);
-        }
         long windowMs = IdempotencyCheck.windowMs(request, applicable);
         if (windowMs == 0) {
-            return reserves
-                    ? decideReserving(request, inForce, policies)
-                    : decideFirst(request, inForce, policies, false);
+            return decideReserving(request, inForce, policies);
         }
         IdempotencyCache.Entry first = IdempotencyCheck.firstAnswer(request, states);
         if (first == null) {
-            DecisionResult result = reserves
-                    ? decideReserving(request, inForce, policies)
-                    : decideFirst(request, inForce, policies, false);
+            DecisionResult result = decideReserving(request, inForce, policies);
             return IdempotencyCheck.storeAnswer(request, result, windowMs, states);
         }
         return IdempotencyCheck.isSameContent(request, first)
@@ -195,6 +191,10 @@ public final class Decider {
                 : mismatch(request, inForce);
     }
 
+    /**
+     * Decides a request that is no repeat of an idempotent one. It can repeat one that created a reservation, also if
+     * nothing asks for that reservation any more because the policies have changed.
+     */
     private DecisionResult decideReserving(Request request, PoliciesInForce inForce, PolicyTable policies) {
         Optional<ReservationRecord> earlier = ReservationOpening.earlier(request, states);
         if (earlier.isPresent()) {
@@ -202,10 +202,11 @@ public final class Decider {
                     ? ReservationOpening.repeatAnswer(request, earlier.get())
                     : mismatch(request, inForce);
         }
-        if (states.reservations().isFull()) {
-            sweepReservations(request, policies);
+        boolean reserves = Reserving.isWanted(request, inForce.policies());
+        if (inForce.policies().length == 0 && !reserves) {
+            return request.policyId() == null ? Decision.unmatched(request) : notApplicable(request);
         }
-        return decideFirst(request, inForce, policies, true);
+        return decideFirst(request, inForce, policies, reserves);
     }
 
     private DecisionResult decideFirst(
@@ -220,28 +221,59 @@ public final class Decider {
         }
         boolean refused = evaluated.refused();
         report(request, evaluated, refused);
-        Reserving reserving = reserves && !refused
+        Reserving wanted = reserves
                 ? Reserving.of(request, evaluated, states.reservations().nextNumber())
                 : Reserving.NONE;
-        if (reserving.isPresent()
-                && !reserving.isHidden()
-                && states.reservations().isFull()) {
-            return ReservationOpening.tooMany(request, Math.max(evaluated.nowMs(), evaluated.leaseTimeMs()));
+        NextPlace place =
+                wanted.isHidden() ? NextPlace.FREE : states.reservations().nextPlace();
+        boolean isFull = place.isTakenAt(request.timestampMs());
+        if (isFull && !refused) {
+            expire(states.reservations().makePlace(request.timestampMs()), policies);
+            Decision denied = tooMany(request, evaluated, place);
+            return foreseen(request, denied, inForce, policies, evaluated.nowMs());
         }
-        Evaluation charged = request.kind() == RequestKind.PEEK || evaluated.rejected()
-                ? evaluated
-                : evaluated.charged(refused, reserving);
+        boolean isPeek = request.kind() == RequestKind.PEEK;
+        Reserving reserving = refused || isPeek ? Reserving.NONE : wanted;
+        Evaluation charged = isPeek || evaluated.rejected() ? evaluated : evaluated.charged(refused, reserving);
         charged.store(evaluated, states);
         if (refused) {
             Decision denied = refusal(request, charged);
-            return foresees && policies.changesAfter(charged.nowMs())
-                    ? new RetryForecast(states, shared, policies).withChanges(request, denied, inForce, charged.nowMs())
-                    : denied;
+            if (isFull) {
+                expire(states.reservations().makePlace(request.timestampMs()), policies);
+                denied = untilPlace(denied, place, charged.nowMs());
+            }
+            return foreseen(request, denied, inForce, policies, charged.nowMs());
         }
         DecisionResult passed = passed(request, evaluated, charged);
-        return reserving.isPresent()
-                ? ReservationOpening.opened(request, passed, evaluated, charged, reserving, states.reservations())
-                : passed;
+        if (!reserving.isPresent()) {
+            return passed;
+        }
+        if (place.isFull()) { // after the charges are stored: a reservation that is over can have the same keys
+            expire(states.reservations().makePlace(request.timestampMs()), policies);
+        }
+        return ReservationOpening.opened(request, passed, evaluated, charged, reserving, states.reservations());
+    }
+
+    /** Returns a denial with a retry time that takes changes of policies into account. */
+    private Decision foreseen(
+            Request request, Decision denied, PoliciesInForce inForce, PolicyTable policies, long nowMs) {
+        return foresees && policies.changesAfter(nowMs)
+                ? new RetryForecast(states, shared, policies).withChanges(request, denied, inForce, nowMs)
+                : denied;
+    }
+
+    /** Returns the denial of a request that the limits permit, but which finds no place for its reservation. */
+    private static Decision tooMany(Request request, Evaluation evaluated, NextPlace place) {
+        long decidedAtMs = Math.max(evaluated.nowMs(), evaluated.leaseTimeMs());
+        return ReservationOpening.tooMany(request, place.retryAfterMs(evaluated.nowMs()), decidedAtMs);
+    }
+
+    /** Returns a denial by limits of a request that would not find a place for its reservation either. */
+    private static Decision untilPlace(Decision denied, NextPlace place, long nowMs) {
+        Long placeAfterMs = place.retryAfterMs(nowMs);
+        return denied.retryAfterMs() == null || placeAfterMs == null
+                ? denied.withRetryAfterMs(null)
+                : denied.withRetryAfterMs(Math.max(denied.retryAfterMs(), placeAfterMs));
     }
 
     /** Returns the answer to a request that is not refused. */

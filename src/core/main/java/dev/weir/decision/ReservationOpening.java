@@ -31,6 +31,9 @@ final class ReservationOpening {
      * empty if there is none, or only a hidden one.
      */
     static Optional<ReservationRecord> earlier(Request request, WritablePolicyStates states) {
+        if (request.kind() != RequestKind.CONSUME || states.reservations().isEmpty()) {
+            return Optional.empty();
+        }
         ReservationRecord reservation = states.reservations().get(key(request));
         return reservation == null
                         || reservation.isHidden()
@@ -81,9 +84,14 @@ final class ReservationOpening {
                 .withLimit(null, LimitStatus.of("reservation", null));
     }
 
-    /** Returns the denial of a request that finds the table full. */
-    static Decision tooMany(Request request, long nowMs) {
-        return Decision.denied(request, Reason.TOO_MANY_RESERVATIONS, UNAVAILABLE, nowMs);
+    /**
+     * Returns the denial of a request that finds the table full.
+     *
+     * @param retryAfterMs when there is a place; null if that is unknown
+     */
+    static Decision tooMany(Request request, Long retryAfterMs, long nowMs) {
+        return Decision.denied(request, Reason.TOO_MANY_RESERVATIONS, UNAVAILABLE, nowMs)
+                .withRetryAfterMs(retryAfterMs);
     }
 
     /**

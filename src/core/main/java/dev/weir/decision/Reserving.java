@@ -19,9 +19,9 @@ record Reserving(long number, boolean isHidden, long startMs, long delayMs, long
     /** The request creates no reservation. */
     static final Reserving NONE = new Reserving(0, true, 0, 0, 0);
 
-    /** Returns whether a request asks for a reservation, or one of its policies does. */
+    /** Returns whether a request asks for a reservation, or one of its policies does; of a PEEK, whether a CONSUME would. */
     static boolean isWanted(Request request, Policy[] applicable) {
-        if (request.kind() != RequestKind.CONSUME) {
+        if (request.kind() != RequestKind.CONSUME && request.kind() != RequestKind.PEEK) {
             return false;
         }
         if (request.reserveMs() != null) {

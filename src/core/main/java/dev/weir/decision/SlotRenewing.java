@@ -38,7 +38,11 @@ record SlotRenewing(ReservationRecord reservation, boolean isEnded, Optional<Awa
         boolean isEnded = false;
         Optional<StateKey> awaited = Optional.empty();
         for (HeldCharge held : reservation.held()) {
-            if (!(held instanceof HeldCharge.Leased leased) || leased.slots().isEmpty() || reservation.cost() == 0) {
+            Policy policy = policies.inForce(held.key().policyId(), nowMs);
+            if (!(held instanceof HeldCharge.Leased leased)
+                    || leased.slots().isEmpty()
+                    || reservation.cost() == 0
+                    || !hasSlots(policy, held.key())) {
                 next.add(held);
                 continue;
             }
@@ -68,15 +72,18 @@ record SlotRenewing(ReservationRecord reservation, boolean isEnded, Optional<Awa
         return renewing;
     }
 
+    /** Returns whether the slots still count: otherwise they end as they would have. */
+    private static boolean hasSlots(Policy policy, StateKey key) {
+        return policy != null && policy.limitsConcurrency() && policy.countsUnder(key);
+    }
+
     private static LeaseBook asking(LeaseBook book, HeldCharge.Leased leased, long reservation) {
         long slotMs = leased.slots().orElseThrow().slotMs();
         return book.renew(leased.lentSlots(reservation), slotMs, !leased.observes());
     }
 
     private static long maxWaitMs(Policy policy, LeaseContext context) {
-        long mostMs = policy == null || !policy.isShared()
-                ? 0
-                : policy.sharing().maxWaitMs().orElse(0);
+        long mostMs = policy.sharing().maxWaitMs().orElse(0);
         return mostMs > 0 ? mostMs : context.leases().leaseWaitMs();
     }
 

@@ -259,7 +259,9 @@ public record Decision(
     /** Returns whether this decision ends a wait, that is, whether a QUEUED decision of the request preceded it. */
     public boolean endsWait() {
         return outcome() == Outcome.EXPIRED
-                || (outcome() == Outcome.DENIED && (reason() == Reason.EVICTED || reason() == Reason.CANCELLED));
+                || (queueing != null // not one that waited for a lease
+                        && outcome() == Outcome.DENIED
+                        && (reason() == Reason.EVICTED || reason() == Reason.CANCELLED));
     }
 
     /** Returns the policy of the binding limit; null if no policy matches. */

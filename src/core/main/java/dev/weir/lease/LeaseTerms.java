@@ -7,8 +7,8 @@ package dev.weir.lease;
  * @param leadMs how long before a lease is used up or expires the next one is requested, in milliseconds
  * @param graceMs how long after its end an unreported lease still counts as lent, in milliseconds; then it is charged
  *     as used. It leaves time for a report that is delayed
- * @param lendsSlots whether slots of limits of concurrency are lent: only for requests that wait, and unused ones are
- *     returned a lead later
+ * @param lendsSlots whether slots of limits of concurrency are lent that are enforced: only for requests that wait, and
+ *     unused ones are returned a lead later
  */
 public record LeaseTerms(long termMs, long leadMs, long graceMs, boolean lendsSlots) {
 

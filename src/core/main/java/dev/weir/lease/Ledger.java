@@ -135,7 +135,7 @@ public record Ledger(
 
     /**
      * A limit with fewer tokens, and windows longer than a term, is small: nothing of it is lent in reserve. So is each
-     * limit of concurrency.
+     * limit of concurrency, unless its policy observes: then no request waits for a lease.
      */
     private static final int MIN_CAPACITY_FOR_RESERVES = 16;
 
@@ -696,7 +696,7 @@ public record Ledger(
     private boolean isSmall(LeaseTerms terms) {
         for (LimitAccount<?> account : accounts) {
             Limit<?> limit = account.limit();
-            if (limit instanceof Concurrency) {
+            if (limit instanceof Concurrency && terms.lendsSlots()) {
                 return true;
             }
             if (limit.capacity() < MIN_CAPACITY_FOR_RESERVES && limit.windowMs(clockMs) > terms.termMs()) {

@@ -357,7 +357,7 @@ public record Policy(
                     : term.limit().windowMs(0);
             shortestMs = windowMs == 0 ? shortestMs : Math.min(shortestMs, windowMs);
         }
-        return longest.forWindow(shortestMs).lendingSlots(limitsConcurrency());
+        return longest.forWindow(shortestMs).lendingSlots(limitsConcurrency() && !observes());
     }
 
     /**

@@ -60,6 +60,7 @@ class CorrectedHistoryTest {
         OF_A_DENIED_REQUEST,
         OF_ANOTHER_CLIENT,
         CONSUME_REPEATED,
+        CONSUME_REPEATED_THAT_NO_LONGER_RESERVES,
         CONSUME_WITH_OTHER_CONTENT,
         ALLOWED,
         DENIED,
@@ -242,12 +243,11 @@ class CorrectedHistoryTest {
             reserved.put(client + request.requestId(), one);
         }
 
-        /** Sends a CONSUME with an earlier id: only one that still asks for a reservation is compared with the first. */
+        /** Sends a CONSUME with an earlier id. It is compared with the first, whether or not it still asks to reserve. */
         private void again() {
             boolean hasSlots = model.rules().stream().anyMatch(Rule::hasSlots);
             List<Sent> open = sent.stream()
                     .filter(one -> one.held != null && one.held.endMs > nowMs)
-                    .filter(one -> hasSlots || one.request.reserveMs() != null)
                     .toList();
             if (open.isEmpty()) {
                 return;
@@ -260,6 +260,7 @@ class CorrectedHistoryTest {
                     .cost(one.request.cost() + (isSame ? 0 : 1))
                     .build();
             Decision decision = decide(request);
+            countIf(!hasSlots && request.reserveMs() == null, Case.CONSUME_REPEATED_THAT_NO_LONGER_RESERVES);
             count(isSame ? Case.CONSUME_REPEATED : Case.CONSUME_WITH_OTHER_CONTENT);
             if (isSame) {
                 assertThat(decision).isEqualTo(one.answer.asRepeated(request.source()));

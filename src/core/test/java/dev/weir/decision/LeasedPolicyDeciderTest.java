@@ -12,6 +12,7 @@ import dev.weir.event.StateKey;
 import dev.weir.lease.LeaseBook;
 import dev.weir.lease.LeaseBooks;
 import dev.weir.lease.LeaseTerms;
+import dev.weir.limit.Concurrency;
 import dev.weir.limit.Limit;
 import dev.weir.limit.Unlimited;
 import dev.weir.policy.EffectivePeriod;
@@ -173,5 +174,14 @@ class LeasedPolicyDeciderTest {
                 .attributes(Map.of("endpoint", "/abc"))
                 .timestampMs(timestampMs)
                 .build();
+    }
+
+    @Test
+    void clients_send_requests_for_slots_to_the_tasks_which_know_reservations() {
+        Policy slots = Samples.policy("p", new Concurrency(10, 60_000)).toBuilder()
+                .sharing(new Sharing(OptionalLong.empty(), true))
+                .build();
+        assertThat(slots.sharing().byClients()).isTrue();
+        assertThat(LeasedPolicyDecider.isForClients(slots)).isFalse();
     }
 }

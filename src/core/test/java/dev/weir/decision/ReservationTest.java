@@ -30,7 +30,9 @@ import dev.weir.limit.OpenCharges;
 import dev.weir.policy.OnExceed;
 import dev.weir.policy.Policy;
 import dev.weir.policy.PolicyTable;
+import dev.weir.testing.Effort;
 import java.util.List;
+import java.util.SplittableRandom;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.CsvSource;
@@ -397,10 +399,93 @@ class ReservationTest {
         Decision denied = decide(consume("c", 5, 1_000L, 10));
         assertThat(denied.reason()).isEqualTo(Reason.TOO_MANY_RESERVATIONS);
         assertThat(denied.httpStatus()).isEqualTo(503);
+        assertThat(denied.retryAfterMs()).isEqualTo(990);
         assertThat(remaining("rate", 10)).isEqualTo(998);
         assertThat(reserve("d", 5, null, 10)).as("without a reservation").isEqualTo(Reason.WITHIN_LIMITS);
         reserve("c", 1, 1_000L, 1_000);
         assertThat(reserve("c", 1, 1_000L, 1_001)).isEqualTo(Reason.WITHIN_LIMITS);
+    }
+
+    private Decision peek(Long reserveMs, long atMs) {
+        return decide(of(RequestKind.PEEK, "peek", atMs).reserveMs(reserveMs).build());
+    }
+
+    @Test
+    void a_retry_time_of_a_full_table_is_true_and_a_peek_says_the_same() {
+        for (int seed = 0; seed < Effort.times(300); seed++) {
+            SplittableRandom random = new SplittableRandom(seed);
+            int most = 1 + random.nextInt(40);
+            states = MapStates.withReservations(most, 1_000);
+            decider = Decider.local(states);
+            policies = table(RATE, policy("slots", new Concurrency(random.nextInt(2) == 0 ? 1_000 : most, 30_000)));
+            int denials = 0;
+            long nowMs = 0;
+            for (int i = 0; denials < 20; i++) {
+                nowMs += random.nextInt(4) == 0 ? random.nextLong(2_000) : 0;
+                Decision peeked = peek(1_000L, nowMs);
+                Decision decided = decide(consume("r" + i, 1, 1L << random.nextInt(1, 16), nowMs));
+                assertThat(peeked.reason()).isEqualTo(decided.reason());
+                assertThat(peeked.retryAfterMs()).isEqualTo(decided.retryAfterMs());
+                if (decided.outcome() == Outcome.DENIED) {
+                    denials++;
+                    long atMs = nowMs + decided.retryAfterMs();
+                    assertThat(peek(1_000L, atMs - 1).outcome()).isEqualTo(Outcome.DENIED);
+                    assertThat(peek(1_000L, atMs).reason())
+                            .as("seed %d at %d, denied %s", seed, nowMs, decided)
+                            .isEqualTo(Reason.WITHIN_LIMITS);
+                    if (random.nextBoolean()) {
+                        nowMs = atMs;
+                        assertThat(reserve("again" + i, 1, 1_000L, nowMs)).isEqualTo(Reason.WITHIN_LIMITS);
+                    }
+                } else if (random.nextInt(3) == 0) {
+                    String id = "r" + random.nextInt(i + 1);
+                    ended(random.nextBoolean() ? RequestKind.RENEW : RequestKind.RELEASE, id, 0, nowMs);
+                }
+                assertThat(states.reservations().size()).isLessThanOrEqualTo(most);
+            }
+        }
+    }
+
+    @Test
+    void a_peek_that_would_reserve_nothing_needs_no_place() {
+        states = MapStates.withReservations(1, 0);
+        decider = Decider.local(states);
+        policies = table(RATE);
+        reserve("a", 1, 1_000L, 0);
+        assertThat(peek(null, 10).reason()).isEqualTo(Reason.WITHIN_LIMITS);
+        Decision denied = peek(5L, 10);
+        assertThat(denied.reason()).isEqualTo(Reason.TOO_MANY_RESERVATIONS);
+        assertThat(denied.httpStatus()).isEqualTo(503);
+        assertThat(denied.retryAfterMs()).isEqualTo(990);
+        policies = table(SLOTS);
+        assertThat(peek(null, 10).reason()).isEqualTo(Reason.TOO_MANY_RESERVATIONS);
+        policies = table(onExceed(OnExceed.OBSERVE, SLOTS));
+        assertThat(peek(null, 10).reason()).as("hidden").isEqualTo(Reason.NO_POLICY);
+    }
+
+    @Test
+    void a_denial_by_a_limit_waits_for_a_place_too() {
+        states = MapStates.withReservations(1, 0);
+        decider = Decider.local(states);
+        policies = table(policy("bucket", tokens(1, 1_000, 1)));
+        reserve("a", 1, 5_000L, 0);
+        Decision denied = decide(consume("b", 1, 9_000L, 0));
+        assertThat(denied.reason()).isEqualTo(Reason.LIMIT_EXCEEDED);
+        assertThat(denied.retryAfterMs()).isEqualTo(5_000);
+        assertThat(decide(consume("c", 1, null, 0)).retryAfterMs()).isEqualTo(1_000);
+        assertThat(reserve("b", 1, 9_000L, 5_000)).isEqualTo(Reason.WITHIN_LIMITS);
+    }
+
+    @Test
+    void a_request_is_not_charged_again_if_its_policy_no_longer_limits_concurrency() {
+        Decision first = decide(consume("r", 2, null, 0));
+        policies = table(policy("slots", window(5, 60_000)), RATE);
+        assertThat(decide(consume("r", 2, null, 10))).isEqualTo(first.asRepeated(new Request.Source(0, 10)));
+        assertThat(reserve("r", 1, null, 10)).isEqualTo(Reason.IDEMPOTENCY_MISMATCH);
+        assertThat(remaining("rate", 10)).isEqualTo(998);
+        policies = table();
+        assertThat(decide(consume("r", 2, null, 20)).repeated()).isTrue();
+        assertThat(reserve("r", 2, null, 60_000)).as("its time is over").isEqualTo(Reason.NO_POLICY);
     }
 
     @Test

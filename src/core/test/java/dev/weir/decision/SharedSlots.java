@@ -119,6 +119,11 @@ final class SharedSlots {
             endMs = fromMs + slotMs;
         }
 
+        void reset(long atMs) {
+            endAt(atMs);
+            isReset = true;
+        }
+
         void endAt(long atMs) {
             endMs = Math.min(endMs, Math.max(fromMs, atMs));
         }
@@ -137,6 +142,7 @@ final class SharedSlots {
     final String context;
     int renewedLate; // after a wait
     private final Flaw flaw;
+    private final int gridMs; // all times are multiples of this: if it is not 1, many slots end at the same time
     private final StateKey key;
     private final List<Use> uses = new ArrayList<>();
     private final Map<Integer, MapSegments> segments = new HashMap<>();
@@ -146,11 +152,13 @@ final class SharedSlots {
     private PolicyLedger ledger;
     private long nowMs = START;
     private long numbers;
+    private long lastResetMs = Long.MIN_VALUE;
 
     SharedSlots(long seed, SharedReservations.Mishaps mishaps, Flaw flaw, List<Policy> policies) {
         this.random = new SplittableRandom(seed);
         this.mishaps = mishaps;
         this.flaw = flaw;
+        this.gridMs = random.nextBoolean() ? 1 : 100;
         this.policies = policies;
         policy = policies.get(0);
         key = policy.stateKey(Samples.consume(1, 0));
@@ -170,6 +178,10 @@ final class SharedSlots {
         return random.nextInt(1_000) < ofThousand;
     }
 
+    private long upTo(int ms) {
+        return (long) gridMs * random.nextInt(1 + (ms + gridMs - 1) / gridMs);
+    }
+
     private void later(long delayMs, Runnable what) {
         events.add(new Event(nowMs + delayMs, numbers++, what));
     }
@@ -179,7 +191,7 @@ final class SharedSlots {
             if (i % (steps / policies.size() + 1) == 0) {
                 policy = policies.get(i * policies.size() / steps);
             }
-            passed(random.nextInt(10) == 0 ? random.nextInt(2_500) : random.nextInt(60));
+            passed(random.nextInt(10) == 0 ? upTo(2_500) : upTo(60));
             Holder one = holders.get(random.nextInt(holders.size()));
             if (happens(mishaps.deaths())) {
                 one.die();
@@ -308,7 +320,7 @@ final class SharedSlots {
             } else if (kind < 20) {
                 request.requestId(id);
             } else if (kind < 45) {
-                request.requestId(id).reserveMs(1L + random.nextInt(1 << random.nextInt(4, 15)));
+                request.requestId(id).reserveMs(Math.max(1, upTo(1 << random.nextInt(4, 15))));
             } else if (kind < 50) {
                 request.kind(RequestKind.SETTLE).settles(id).cost(random.nextLong(2 * cost));
             } else if (kind < 55) {
@@ -359,6 +371,9 @@ final class SharedSlots {
                 long slotMs =
                         Math.min(ttlMs(policy), request.reserveMs() == null ? Long.MAX_VALUE : request.reserveMs());
                 Use use = new Use(request.cost(), holder.book().clockMs(), slotMs);
+                if (use.fromMs <= lastResetMs) { // in the millisecond of a reset: it may have been before
+                    use.reset(lastResetMs);
+                }
                 uses.add(use);
                 reserved.put(id, use);
             } else if (decision.reason() == Reason.RENEWED) {
@@ -395,15 +410,13 @@ final class SharedSlots {
             if (happens(mishaps.losses())) {
                 return;
             }
-            long delayMs = random.nextInt(60);
+            long delayMs = upTo(60);
             lastSentMs = Math.max(lastSentMs, nowMs + delayMs);
             LeaseHolder<Asked> life = holder;
             long inOrderMs = lastSentMs - nowMs;
-            later(
-                    happens(mishaps.overtakes()) ? delayMs + random.nextInt(500) : inOrderMs,
-                    () -> receive(message, life));
+            later(happens(mishaps.overtakes()) ? delayMs + upTo(500) : inOrderMs, () -> receive(message, life));
             if (happens(mishaps.repeats())) {
-                later(inOrderMs + random.nextInt(3_000), () -> receive(message, life));
+                later(inOrderMs + upTo(3_000), () -> receive(message, life));
             }
             if (flaw == Flaw.FREED_TWICE && !message.refunds().freed().isEmpty()) {
                 LeaseRequest.Refunds again = new LeaseRequest.Refunds(
@@ -425,14 +438,12 @@ final class SharedSlots {
                     .store(log));
             if (message.isReset()) {
                 long resetMs = ledger.ledger().clockMs(); // what the ledger knows can be ahead of the broker's clock
-                uses.stream().filter(use -> use.fromMs <= resetMs).forEach(use -> {
-                    use.endAt(resetMs);
-                    use.isReset = true;
-                });
+                uses.stream().filter(use -> use.fromMs <= resetMs).forEach(use -> use.reset(resetMs));
+                lastResetMs = resetMs;
             }
             if (result.response() != null) {
                 LeaseResponse response = flaw.of(result.response());
-                later(random.nextInt(60), () -> {
+                later(upTo(60), () -> {
                     if (life == holder) {
                         holder.handleResponse(response, nowMs);
                         work();

@@ -12,6 +12,7 @@ import org.apache.kafka.streams.processor.api.ProcessorSupplier;
  */
 public final class CommitPacing {
 
+    @SuppressWarnings("ThreadLocalUsage") // the threads of one application: there are as many paces
     private final ThreadLocal<ThreadPace> threads;
 
     public CommitPacing(WeirConfig.Commits settings) {

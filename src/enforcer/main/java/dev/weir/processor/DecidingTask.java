@@ -89,9 +89,6 @@ final class DecidingTask {
             parts.sequence.advanceTo(request.source().offset());
         }
         RulesInForce rules = policies.inForce();
-        if (request.isForReservation() && request.kind() != RequestKind.RENEW) {
-            endWait(request, rules);
-        }
         LeaseContext leases = new LeaseContext(parts.leases, nowMs, true, parts.leases.hasRoom());
         DecisionResult result = new Decider(parts.states, leases, metrics).decide(request, rules.policies());
         if (result instanceof AwaitLease wait) {
@@ -103,6 +100,9 @@ final class DecidingTask {
                     ? parts.sequence.inOrder(rules.policies())
                     : parts.sequence.outOfOrder(rules.policies());
             forwarder.forward(record, result, decisionContext, rules);
+        }
+        if (request.isForReservation() && request.kind() != RequestKind.RENEW) {
+            endWait(request, rules); // its position is after that of the request
         }
         endStep(nowMs);
     }

@@ -1,5 +1,6 @@
 package dev.weir.query;
 
+import dev.weir.config.WeirConfig;
 import dev.weir.decision.Decider;
 import dev.weir.decision.OpenReservation;
 import dev.weir.decision.PolicyUsage;
@@ -64,6 +65,7 @@ public final class QueryService implements InstanceQueries {
     private final QueueRegistry queues;
     private final LeaseTerms terms;
     private final HolderNames holders;
+    private final int maxReservations;
     private final Clock clock;
 
     /**
@@ -71,19 +73,18 @@ public final class QueryService implements InstanceQueries {
      * @param clients the partitions of the deciding application
      * @param queueOwners the partitions of the shaping application
      * @param queues the queues of this instance
-     * @param terms the configured terms of leases
-     * @param holders the names of the tasks as holders of leases
+     * @param config the terms of leases, the application id in the names of holders, and the most reservations
      */
     public QueryService(
             PolicyRegistry policies,
             PartitionOwners clients,
             PartitionOwners queueOwners,
             QueueRegistry queues,
-            LeaseTerms terms,
-            HolderNames holders,
+            WeirConfig config,
             Clock clock) {
-        this.terms = terms;
-        this.holders = holders;
+        this.terms = config.leases().terms();
+        this.holders = new HolderNames(config.applicationId());
+        this.maxReservations = config.state().most().reservations();
         this.policies = policies;
         this.clients = clients;
         this.queueOwners = queueOwners;
@@ -271,7 +272,8 @@ public final class QueryService implements InstanceQueries {
                 store(clients, Stores.POLICY_STATES, partition),
                 store(clients, Stores.LOG_SEGMENTS, partition),
                 store(clients, Stores.IDEMPOTENCY, partition),
-                store(clients, Stores.RESERVATIONS, partition));
+                store(clients, Stores.RESERVATIONS, partition),
+                maxReservations);
     }
 
     private static ReadOnlyKeyValueStore<Bytes, byte[]> store(PartitionOwners owners, String name, int partition) {

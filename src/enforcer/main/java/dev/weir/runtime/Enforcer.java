@@ -22,7 +22,6 @@ import dev.weir.query.PartitionOwners;
 import dev.weir.query.QueryService;
 import dev.weir.requests.RequestPartitions;
 import dev.weir.storage.CacheBudget;
-import dev.weir.storage.HolderNames;
 import dev.weir.topics.RequestTopic;
 import dev.weir.topics.StatePartitions;
 import dev.weir.topology.RocksLibrary;
@@ -141,13 +140,7 @@ public final class Enforcer implements AutoCloseable {
         HostInfo self = HostInfo.buildFromEndpoint(address);
         owners = new PartitionOwners(deciding.streams(), self);
         queries = new QueryService(
-                policies,
-                owners,
-                new PartitionOwners(shaping.streams(), self),
-                queues,
-                config.leases().terms(),
-                new HolderNames(config.applicationId()),
-                Clock.systemUTC());
+                policies, owners, new PartitionOwners(shaping.streams(), self), queues, config, Clock.systemUTC());
         MetricSource source = new MetricSource(
                 Map.of("deciding", deciding.streams(), "shaping", shaping.streams()),
                 enforcerMetrics,

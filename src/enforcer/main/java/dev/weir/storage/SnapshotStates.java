@@ -1,14 +1,21 @@
 package dev.weir.storage;
 
+import dev.weir.decision.state.BoundedReservations;
+import dev.weir.decision.state.BoundedReservations.ExpiryEntry;
 import dev.weir.decision.state.IdempotencyCache;
+import dev.weir.decision.state.KeyValueTable;
+import dev.weir.decision.state.NextPlace;
 import dev.weir.decision.state.PolicyState;
 import dev.weir.decision.state.PolicyStates;
 import dev.weir.decision.state.ReservationRecord;
+import dev.weir.decision.state.ReservationSummary;
 import dev.weir.event.RequestKind;
 import dev.weir.event.StateKey;
 import dev.weir.policy.RequestKey;
 import dev.weir.storage.codec.IdempotentAnswerCodec;
 import dev.weir.storage.codec.ReservationCodec;
+import dev.weir.storage.codec.ReservationEntry.Bounds;
+import dev.weir.storage.codec.ReservationEntry.Expiries;
 import dev.weir.storage.codec.ReservationEntry.Reserved;
 import dev.weir.storage.codec.StateCodec;
 import dev.weir.wire.KeyCodec;
@@ -43,6 +50,7 @@ public final class SnapshotStates {
     private final ReadOnlyKeyValueStore<Bytes, byte[]> segments;
     private final ReadOnlyKeyValueStore<Bytes, byte[]> answers;
     private final ReadOnlyKeyValueStore<Bytes, byte[]> reservations;
+    private final int maxReservations;
 
     /**
      * Opens the stores of a task.
@@ -51,16 +59,19 @@ public final class SnapshotStates {
      * @param segments the full segments of sliding-window logs
      * @param answers the idempotency cache
      * @param reservations the reservations
+     * @param maxReservations the most reservations
      */
     public SnapshotStates(
             ReadOnlyKeyValueStore<Bytes, byte[]> states,
             ReadOnlyKeyValueStore<Bytes, byte[]> segments,
             ReadOnlyKeyValueStore<Bytes, byte[]> answers,
-            ReadOnlyKeyValueStore<Bytes, byte[]> reservations) {
+            ReadOnlyKeyValueStore<Bytes, byte[]> reservations,
+            int maxReservations) {
         this.states = states;
         this.segments = segments;
         this.answers = answers;
         this.reservations = reservations;
+        this.maxReservations = maxReservations;
     }
 
     /**
@@ -170,9 +181,56 @@ public final class SnapshotStates {
             return value == null ? null : SnapshotStates.this.reservation(keyBytes, value);
         }
 
+        @Override
+        public boolean hasReservations() {
+            return true;
+        }
+
+        @Override
+        public NextPlace nextPlace() {
+            byte[] bounds = reservations.get(Bytes.wrap(ReservationCodec.boundsKey()));
+            if (bounds == null) {
+                return NextPlace.FREE;
+            }
+            ReservationSummary summary =
+                    ((Bounds) reservationCodec.decode(ReservationCodec.boundsKey(), bounds)).summary();
+            BoundedReservations.Storage storage = new BoundedReservations.Storage(
+                    new SnapshotTable<>(this::reservation), new SnapshotTable<>(this::expiryEntry), summary);
+            return new BoundedReservations(storage, maxReservations, 0).nextPlace();
+        }
+
+        /** Returns an entry of an expiry queue, null if it has been deleted since the bounds were read. */
+        private ExpiryEntry expiryEntry(long position) {
+            byte[] key = ReservationCodec.expiriesKey(StoredExpiryQueues.blockAt(position));
+            byte[] value = reservations.get(Bytes.wrap(key));
+            int index = StoredExpiryQueues.indexOf(position);
+            List<ExpiryEntry> entries =
+                    value == null ? List.of() : ((Expiries) reservationCodec.decode(key, value)).entries();
+            return index < entries.size() ? entries.get(index) : null;
+        }
+
         boolean isConsistent() {
             return seen.entrySet().stream()
                     .allMatch(entry -> Arrays.equals(states.get(entry.getKey()), entry.getValue()));
+        }
+    }
+
+    /** A table that is only read. */
+    private record SnapshotTable<K, V>(Function<K, V> reader) implements KeyValueTable<K, V> {
+
+        @Override
+        public V get(K key) {
+            return reader.apply(key);
+        }
+
+        @Override
+        public void put(K key, V value) {
+            throw new UnsupportedOperationException();
+        }
+
+        @Override
+        public void delete(K key) {
+            throw new UnsupportedOperationException();
         }
     }
 }

@@ -29,6 +29,16 @@ public record StoredExpiryQueues(WriteBackStore<byte[], ReservationEntry> store)
         return block * BLOCK_SIZE - ((long) laneOf(block) << BoundedReservations.POSITION_BITS);
     }
 
+    /** Returns the block of a position. */
+    static long blockAt(long position) {
+        return position / BLOCK_SIZE;
+    }
+
+    /** Returns which entry of its block a position is, from 0. */
+    static int indexOf(long position) {
+        return (int) (position % BLOCK_SIZE);
+    }
+
     /** Returns the block of an entry of a lane. */
     public static long blockOf(int lane, long number) {
         return (((long) lane << BoundedReservations.POSITION_BITS) + number) / BLOCK_SIZE;
@@ -36,13 +46,13 @@ public record StoredExpiryQueues(WriteBackStore<byte[], ReservationEntry> store)
 
     @Override
     public ExpiryEntry get(Long position) {
-        return block(position).get(index(position));
+        return block(position).get(indexOf(position));
     }
 
     @Override
     public void put(Long position, ExpiryEntry entry) {
         List<ExpiryEntry> entries = new ArrayList<>(BLOCK_SIZE);
-        if (index(position) > 0) {
+        if (indexOf(position) > 0) {
             entries.addAll(block(position));
         }
         entries.add(entry);
@@ -51,7 +61,7 @@ public record StoredExpiryQueues(WriteBackStore<byte[], ReservationEntry> store)
 
     @Override
     public void delete(Long position) {
-        if (index(position) == BLOCK_SIZE - 1) {
+        if (indexOf(position) == BLOCK_SIZE - 1) {
             store.delete(key(position));
         }
     }
@@ -61,10 +71,6 @@ public record StoredExpiryQueues(WriteBackStore<byte[], ReservationEntry> store)
     }
 
     private static byte[] key(long position) {
-        return ReservationCodec.expiriesKey(position / BLOCK_SIZE);
-    }
-
-    private static int index(long position) {
-        return (int) (position % BLOCK_SIZE);
+        return ReservationCodec.expiriesKey(blockAt(position));
     }
 }

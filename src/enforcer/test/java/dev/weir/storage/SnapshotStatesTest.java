@@ -5,16 +5,21 @@ import static org.assertj.core.api.Assertions.assertThat;
 import dev.weir.config.WeirConfig;
 import dev.weir.decision.Decider;
 import dev.weir.decision.state.BoundedReservations;
+import dev.weir.decision.state.NextPlace;
+import dev.weir.decision.state.PolicyStates;
 import dev.weir.decision.state.QuotaSource;
 import dev.weir.decision.state.ReservationRecord;
 import dev.weir.definition.PolicyFile;
 import dev.weir.event.Decision;
 import dev.weir.event.DecisionResult;
+import dev.weir.event.Reason;
 import dev.weir.event.Request;
 import dev.weir.event.RequestKind;
 import dev.weir.event.StateKey;
+import dev.weir.policy.ContentHash;
 import dev.weir.policy.PolicyTable;
 import dev.weir.policy.RequestKey;
+import dev.weir.storage.codec.ReservationCodec;
 import dev.weir.storage.codec.ReservationEntry;
 import dev.weir.wire.KeyCodec;
 import java.nio.file.Path;
@@ -62,7 +67,7 @@ class SnapshotStatesTest {
                 segments,
                 StoredIdempotencyCache.open(answers, WeirConfig.DEFAULTS.state()),
                 BoundedReservations.inMemory(1, 0));
-        trials = new SnapshotStates(states, new Watched(), answers, open("reservations"));
+        trials = new SnapshotStates(states, new Watched(), answers, open("reservations"), 1);
     }
 
     private KeyValueStore<Bytes, byte[]> open(String name) {
@@ -283,7 +288,7 @@ class SnapshotStatesTest {
             }
         }
         cache.flush();
-        SnapshotStates snapshots = new SnapshotStates(states, segments, answers, store);
+        SnapshotStates snapshots = new SnapshotStates(states, segments, answers, store, 1_000);
         List<String> visited = new ArrayList<>();
         assertThat(snapshots.visitReservations("alice", "", 100, (id, reservation) -> visited.add(id)))
                 .isEmpty();
@@ -306,5 +311,38 @@ class SnapshotStatesTest {
         assertThat(snapshots.visitReservations("bob", "", 100, (id, reservation) -> paged.add(id)))
                 .isEmpty();
         assertThat(paged).hasSameSizeAs(ids);
+    }
+
+    @Test
+    void a_dry_run_finds_no_place_in_a_full_table() {
+        KeyValueStore<Bytes, byte[]> store = open("full");
+        WriteBackStore<byte[], ReservationEntry> cache = new WriteBackStore<>(store, new CacheBudget(0));
+        BoundedReservations reservations = StoredReservations.open(cache, WeirConfig.DEFAULTS.state(), stored -> {});
+        for (int i = 0; i < 40; i++) {
+            RequestKey key = new RequestKey("alice", RequestKind.CONSUME, "r" + i);
+            Request request = request(RequestKind.CONSUME, 1, 0);
+            ReservationRecord.FirstAnswer first = new ReservationRecord.FirstAnswer(
+                    ContentHash.of(request), Decision.allowed(request, Reason.WITHIN_LIMITS, 0));
+            ReservationRecord opened = new ReservationRecord(
+                    reservations.nextNumber(), Optional.of(first), 1, 0, 1_000 + i, List.of(), Optional.empty());
+            reservations.open(key, opened);
+            reservations.change(key, i < 20 ? opened.renewed(3_000) : opened);
+        }
+        cache.flushCache();
+        assertThat(nextPlace(store, 41)).isEqualTo(NextPlace.FREE);
+        assertThat(nextPlace(store, 40).freeFromMs())
+                .as("the first that was not renewed")
+                .hasValue(1_020);
+        store.delete(Bytes.wrap(ReservationCodec.expiriesKey(StoredExpiryQueues.blockOf(9, 0))));
+        assertThat(nextPlace(store, 40).freeFromMs())
+                .as("of a snapshot that changes")
+                .isPresent();
+        assertThat(nextPlace(open("none"), 1)).isEqualTo(NextPlace.FREE);
+    }
+
+    private NextPlace nextPlace(KeyValueStore<Bytes, byte[]> store, int most) {
+        return new SnapshotStates(states, segments, answers, store, most)
+                .attempt(PolicyStates::nextPlace)
+                .orElseThrow();
     }
 }

@@ -362,8 +362,8 @@ class ReservationsTest {
             sendOnly(ending);
             List<Decision> ended = decisions();
             assertThat(ended).extracting(Decision::requestId).contains(id);
-            assertThat(ended).extracting(Decision::reason).containsExactly(Reason.CANCELLED, Reason.NOTHING_RESERVED);
-            assertThat(ended.get(0))
+            assertThat(ended).extracting(Decision::reason).containsExactly(Reason.NOTHING_RESERVED, Reason.CANCELLED);
+            assertThat(ended.get(1))
                     .returns(Outcome.DENIED, Decision::outcome)
                     .returns(410, Decision::httpStatus)
                     .returns(1, decision -> decision.context().order().step());

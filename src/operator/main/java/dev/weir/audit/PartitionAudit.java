@@ -201,8 +201,7 @@ public final class PartitionAudit {
         }
         Recomputed recomputed = recomputation.recompute(request, first, placing == PositionStatus.KNOWN);
         if (replayRequest.isDecidedByLimits()) {
-            sharedQuotas.add(
-                    request, first.decision(), first.place(), first.source().offset(), recomputed.shared());
+            sharedQuotas.add(request, first.decision(), first.place(), recomputed.shared(), recomputed.reserves());
         }
         matcher.matchRequest(request, recomputed, replayRequest.decisions(), first, replayRequest.isDeadLetter());
     }

@@ -16,9 +16,12 @@ import dev.weir.event.RequestKind;
 import dev.weir.event.StateKey;
 import dev.weir.policy.Policy;
 import dev.weir.policy.PolicyTable;
+import dev.weir.policy.RequestKey;
 import java.util.Collection;
 import java.util.HashSet;
+import java.util.LinkedHashMap;
 import java.util.List;
+import java.util.Map;
 import java.util.Objects;
 import java.util.Optional;
 import java.util.OptionalInt;
@@ -35,11 +38,26 @@ final class Recomputation {
      *
      * @param unverified why the result proves nothing; null if it proves something
      * @param shared the shared quotas that it charged
+     * @param reserves whether the request creates a reservation if it is admitted
      */
-    record Recomputed(DecisionResult result, UnverifiedReason unverified, Set<StateKey> shared) {}
+    record Recomputed(DecisionResult result, UnverifiedReason unverified, Set<StateKey> shared, boolean reserves) {}
+
+    private static final int GONE = 410;
+    private static final int MAX_ENDINGS = 10_000;
 
     private final PolicyTimeline rules;
     private final HeapStates states;
+
+    /** The times of the last requests that ended reservations: they also end the waits for leases. */
+    private final Map<RequestKey, Long> endings = new LinkedHashMap<>() {
+        private static final long serialVersionUID = 1;
+
+        @Override
+        protected boolean removeEldestEntry(Map.Entry<RequestKey, Long> eldest) {
+            return size() > MAX_ENDINGS;
+        }
+    };
+
     private final UnknownState unknownStates;
     private final UnknownReservations unknownReservations;
     private final long retentionMs;
@@ -104,13 +122,16 @@ final class Recomputation {
             applicable.forEach(policy -> unknownStates.add(policy.stateKey(request), UnverifiedReason.TOO_LATE));
         }
         boolean reserves = reserves(request, applicable);
-        if (reserves && unjudged == null) {
-            unjudged = unknownReservation(request, recorded);
+        if (unjudged == null) {
+            unjudged = unknownReservation(request, recorded, applicable);
         }
         if (isCancelledWait(request, recorded) && applicable.stream().anyMatch(Policy::isShared)) {
-            return new Recomputed(recorded.decision(), UnverifiedReason.ORDER_UNKNOWN, Set.of()); // nothing is charged
+            return cancelledWait(request); // nothing is charged
         }
         DecisionResult result = decide(request, recorded, table);
+        if (unjudged == null && asksForPlace(request, applicable) && differsInRetryOnly(result, recorded)) {
+            unjudged = unknownReservations.whySizeIsUnknown().orElse(null);
+        }
         if (reserves && result instanceof Admission) {
             markQueuedReservation(request, applicable);
         }
@@ -122,7 +143,7 @@ final class Recomputation {
                     applicable.stream().map(policy -> policy.stateKey(request)).toList();
             unknownReservations.add(request, unjudged, keys);
         }
-        return new Recomputed(result, unjudged, shared(request, applicable));
+        return new Recomputed(result, unjudged, shared(request, applicable), reserves);
     }
 
     /** Returns whether a request was cancelled while it waited for a lease. */
@@ -131,6 +152,13 @@ final class Recomputation {
                 && !recorded.isByQueue()
                 && request.kind() == RequestKind.CONSUME
                 && recorded.decision().reason() == Reason.CANCELLED;
+    }
+
+    private Recomputed cancelledWait(Request request) {
+        Long endedAtMs = endings.get(UnknownReservations.key(request));
+        long atMs = Math.max(request.timestampMs(), endedAtMs == null ? 0 : endedAtMs);
+        UnverifiedReason why = endedAtMs == null ? UnverifiedReason.ORDER_UNKNOWN : null;
+        return new Recomputed(Decision.denied(request, Reason.CANCELLED, GONE, atMs), why, Set.of(), false);
     }
 
     /** Marks what a queued request reserves as unknown: if the queue denies it, no record says when that is freed. */
@@ -142,18 +170,52 @@ final class Recomputation {
     }
 
     private static boolean reserves(Request request, Collection<Policy> applicable) {
-        return request.kind() == RequestKind.CONSUME
+        return request.kind() == RequestKind.CONSUME && asksForPlace(request, applicable);
+    }
+
+    /** Returns whether a request needs a place for a reservation or, for a PEEK, would need one. */
+    private static boolean asksForPlace(Request request, Collection<Policy> applicable) {
+        return (request.kind() == RequestKind.CONSUME || request.kind() == RequestKind.PEEK)
                 && (request.reserveMs() != null || applicable.stream().anyMatch(Policy::limitsConcurrency));
     }
 
     /** Returns why it is unknown whether a request finds its own reservation, or a free place; null if it is known. */
-    private UnverifiedReason unknownReservation(Request request, LoggedDecision recorded) {
-        Optional<UnverifiedReason> why =
-                unknownReservations.get(request, hasFound(recorded)).map(UnknownReservations.Possible::why);
+    private UnverifiedReason unknownReservation(
+            Request request, LoggedDecision recorded, Collection<Policy> applicable) {
+        boolean hasFound = reserves(request, applicable)
+                ? hasFound(recorded)
+                : recorded != null && hasFound(recorded) && applicable.stream().noneMatch(Recomputation::repeats);
+        Optional<UnverifiedReason> why = mayRepeatReservation(request, applicable, hasFound)
+                ? unknownReservations.get(request, hasFound).map(UnknownReservations.Possible::why)
+                : Optional.empty();
         boolean foundNoPlace = recorded != null && recorded.decision().reason() == Reason.TOO_MANY_RESERVATIONS;
-        boolean findsPlace = !states.reservations().isFull();
-        return why.or(() -> foundNoPlace == findsPlace ? unknownReservations.whySizeIsUnknown() : Optional.empty())
+        boolean findsNoPlace = asksForPlace(request, applicable)
+                && states.reservations().nextPlace().isTakenAt(request.timestampMs());
+        return why.or(() -> foundNoPlace || findsNoPlace ? unknownReservations.whySizeIsUnknown() : Optional.empty())
                 .orElse(null);
+    }
+
+    /** Returns whether a policy repeats answers whether or not there is a reservation. */
+    private static boolean repeats(Policy policy) {
+        return policy.idempotencyMs() > 0 && !policy.observes();
+    }
+
+    private boolean mayRepeatReservation(Request request, Collection<Policy> applicable, boolean hasFound) {
+        return request.kind() == RequestKind.CONSUME
+                && (reserves(request, applicable)
+                        || hasFound
+                        || states.reservation(UnknownReservations.key(request)) != null);
+    }
+
+    /**
+     * Returns whether a denial differs only in its retry time. That of a request which needs a place depends on all
+     * reservations.
+     */
+    private static boolean differsInRetryOnly(DecisionResult result, LoggedDecision recorded) {
+        return recorded != null
+                && result instanceof Decision decision
+                && !decision.equals(recorded.decision())
+                && decision.withRetryAfterMs(recorded.decision().retryAfterMs()).equals(recorded.decision());
     }
 
     /**
@@ -162,6 +224,7 @@ final class Recomputation {
      * @param why why its result proves nothing; null if only the reservation and what it holds matter
      */
     private Recomputed recomputeEnd(Request request, LoggedDecision recorded, PolicyTable table, UnverifiedReason why) {
+        endings.put(UnknownReservations.key(request), request.timestampMs());
         Optional<UnknownReservations.Possible> possible = unknownReservations.get(request, hasFound(recorded));
         ReservationRecord reservation = states.reservation(UnknownReservations.key(request));
         List<StateKey> held = reservation == null
@@ -187,7 +250,7 @@ final class Recomputation {
                 unknownStates.addAll(unjudged);
             }
         }
-        return new Recomputed(result, unjudged, Set.of());
+        return new Recomputed(result, unjudged, Set.of(), false);
     }
 
     /** Returns whether a recorded decision shows that there was an earlier reservation, or may do so. */

@@ -11,12 +11,17 @@ import dev.weir.backtest.Backtest;
 import dev.weir.backtest.HeapStates;
 import dev.weir.config.WeirConfig;
 import dev.weir.decision.Decider;
+import dev.weir.decision.state.HeldLeases;
+import dev.weir.decision.state.LeaseContext;
 import dev.weir.definition.PolicyFile;
 import dev.weir.event.Decision;
 import dev.weir.event.DecisionContext;
 import dev.weir.event.Reason;
 import dev.weir.event.Request;
 import dev.weir.event.RequestKind;
+import dev.weir.event.StateKey;
+import dev.weir.lease.LeaseBook;
+import dev.weir.lease.LeaseTerms;
 import dev.weir.policy.Policy;
 import dev.weir.policy.PolicyTable;
 import dev.weir.requests.RequestReader;
@@ -36,6 +41,7 @@ import java.util.Iterator;
 import java.util.List;
 import java.util.Map;
 import java.util.Optional;
+import java.util.OptionalLong;
 import java.util.Set;
 import java.util.SplittableRandom;
 import java.util.stream.IntStream;
@@ -67,7 +73,12 @@ class ReservationAuditTest {
 
     @BeforeEach
     void apply() throws Exception {
-        contents = PolicyFile.read("rules.yaml", RULES);
+        apply(RULES);
+    }
+
+    private void apply(String yaml) throws Exception {
+        rules.clear();
+        contents = PolicyFile.read("rules.yaml", yaml);
         List<Policy> policies = new ArrayList<>();
         for (PolicyFile.Definition.PolicyDefinition policy : contents.policies()) {
             PolicyAvro.Applied applied =
@@ -194,6 +205,66 @@ class ReservationAuditTest {
             assertThat(found).as("seed " + seed).isEmpty();
             assertThat(totals.equal()).as("seed " + seed).isGreaterThan(100);
         }
+    }
+
+    /** Leases that have enough, and ledgers that have confirmed each renewal, or none. */
+    private record AmpleLeases(LeaseBook book, boolean isAnyWaiting) implements HeldLeases {
+
+        @Override
+        public LeaseBook book(StateKey key) {
+            return book;
+        }
+
+        @Override
+        public boolean hasWaiting(StateKey key) {
+            return isAnyWaiting;
+        }
+
+        @Override
+        public LeaseTerms terms(StateKey key) {
+            return LeaseTerms.DEFAULTS;
+        }
+
+        @Override
+        public long roundTripMs() {
+            return 0;
+        }
+
+        @Override
+        public long leaseWaitMs() {
+            return 0;
+        }
+    }
+
+    private void decideWith(LeaseBook leases, HeapStates states, Request request) {
+        LeaseContext shared = LeaseContext.readOnly(new AmpleLeases(leases, false), 0, false, false);
+        Decision decision = (Decision) new Decider(states, shared).decide(request, table);
+        requests.add(request);
+        decisions.add(decision.withContext(new DecisionContext(null, table.checksum())));
+    }
+
+    /** Whether a ledger has prolonged slots is not in the log of requests. */
+    @Test
+    void renewals_of_shared_slots_are_as_the_ledger_said() throws Exception {
+        apply("policies: [{id: slots, key: [], limits: [{algorithm: concurrency, limit: 9, ttl: 20s}]}]");
+        HeapStates states = new HeapStates(WeirConfig.DEFAULTS.state());
+        for (int i = 0; i < 40; i++) {
+            Request.Builder request = Request.builder("r" + i / 4, "alice")
+                    .timestampMs(1_000_000 + i)
+                    .source(0, i);
+            LeaseBook ample = LeaseBook.reconstructed(9, OptionalLong.of(0), 1_000_000 + i, 0, false);
+            int step = i % 4;
+            decideWith(
+                    step == 1 ? LeaseBook.reconstructedRenewal(1 + i / 4, 1_000_000 + i) : ample,
+                    states,
+                    request.kind(step == 0 ? RequestKind.CONSUME : step == 3 ? RequestKind.RELEASE : RequestKind.RENEW)
+                            .build());
+        }
+        assertThat(decisions.subList(0, 4))
+                .extracting(Decision::reason)
+                .containsExactly(Reason.WITHIN_LIMITS, Reason.RENEWED, Reason.RESERVATION_ENDED, Reason.RELEASED);
+        audit(0);
+        assertThat(found).isEmpty();
     }
 
     /** Each decision that shows another result of a reservation is found. */

@@ -41,6 +41,20 @@ public final class Await {
         }
     }
 
+    /**
+     * Waits like {@link #await(String, Duration, Callable)} for a condition that takes much processor time to evaluate
+     * and holds only after seconds.
+     *
+     * @param interval the time between two evaluations
+     */
+    public static void await(String what, Duration atMost, Duration interval, Callable<Boolean> condition) {
+        try {
+            atMost(atMost).pollInterval(interval).until(condition);
+        } catch (ConditionTimeoutException e) {
+            throw timeout(what, atMost, e);
+        }
+    }
+
     /** Waits until there is a value, and returns it. Fails like {@link #await(String, Duration, Callable)}. */
     public static <T> T awaitValue(String what, Duration atMost, Callable<T> value) {
         try {

@@ -9,9 +9,9 @@ import dev.weir.failure.check.Breach;
 import dev.weir.failure.check.Evidence;
 import dev.weir.failure.check.Oracle;
 import dev.weir.failure.load.FailurePolicies;
+import dev.weir.failure.load.FailureWorkload;
 import dev.weir.failure.load.PacedLoad;
 import dev.weir.failure.load.Producers;
-import dev.weir.failure.load.TraceWorkload;
 import dev.weir.failure.process.InstanceProcess;
 import dev.weir.failure.process.ProcessClock;
 import dev.weir.kafka.Topics;
@@ -187,7 +187,7 @@ final class FailureRun implements AutoCloseable {
         }
         watch = new RecoveryTimer(config);
         load = new PacedLoad(
-                new TraceWorkload(setup.seed, System::currentTimeMillis),
+                new FailureWorkload(setup.seed, System::currentTimeMillis),
                 new Producers(config, setup.seed, setup.conditions.misplacedPercent),
                 setup.perSecond);
         say("%d brokers, %d enforcers, %d partitions, %,d requests a second, seed %d"

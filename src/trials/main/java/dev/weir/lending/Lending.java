@@ -8,8 +8,10 @@ import dev.weir.lease.LeaseRequest;
 import dev.weir.lease.LeaseSession;
 import dev.weir.lease.LeaseTerms;
 import dev.weir.lease.Ledger;
+import dev.weir.lease.LentSlots;
 import dev.weir.limit.AdmittedUse;
 import dev.weir.limit.CalendarWindow;
+import dev.weir.limit.Concurrency;
 import dev.weir.limit.Limit;
 import dev.weir.limit.LimitAccount;
 import java.util.ArrayList;
@@ -127,6 +129,8 @@ final class Lending {
     long denied;
     long messages;
     long refunds;
+    long freed;
+    final SlotUses slots = new SlotUses();
     /** The settled amount that must be reported to the ledger besides the use of leases. */
     long settled;
 
@@ -207,6 +211,10 @@ final class Lending {
             long clockMs = clock(nowMs);
             LeaseBook book = leases.book();
             long atMs = book.decisionTimeMs(clockMs);
+            if (scene.terms.lendsSlots()) {
+                useSlots(cost, atMs, nowMs);
+                return;
+            }
             uses.add(new AdmittedUse(atMs, cost));
             mostBehindMs = Math.max(mostBehindMs, nowMs + brokerAheadMs - atMs);
             mostAheadMs = Math.max(mostAheadMs, atMs - nowMs - brokerAheadMs);
@@ -216,6 +224,28 @@ final class Lending {
             } else {
                 leases.setBook(book.take(cost, clockMs, atMs));
             }
+        }
+
+        /** Takes slots, which are freed before or after their end, if the holder still knows then. */
+        private void useSlots(long count, long atMs, long nowMs) {
+            long ttlMs = ((Concurrency) scene.limits.get(0).get(0)).ttlMs();
+            long slotMs = random.nextBoolean() ? ttlMs : 1 + random.nextLong(ttlMs);
+            LeaseBook before = leases.book();
+            LeaseBook after = before.reserveSlots(count, clock(nowMs), atMs, atMs + slotMs);
+            leases.setBook(after);
+            LentSlots taken = new LentSlots(number++, after.takenSince(before), atMs, atMs + slotMs);
+            SlotUses.SlotInterval use = slots.add(count, atMs, atMs + slotMs);
+            int life = lives;
+            later(nowMs + random.nextLong(2 * Math.min(slotMs, 2_000)), unlessStill(this, at -> {
+                session.checkClock();
+                if (life == lives) {
+                    LeaseBook book = leases.book();
+                    use.freeAt(Math.min(ledger.clockMs(), book.decisionTimeMs(clock(at)))); // clocks can be stepped
+                    freed++;
+                    leases.setBook(book.free(taken, leases.terms(), clock(at)));
+                    work(at);
+                }
+            }));
         }
 
         /** Reserves a cost that turns out to be smaller within two terms, if the holder still knows then. */

@@ -108,15 +108,11 @@ enum InjectedFlaw {
 
     /** Returns the request that a ledger receives. */
     LeaseRequest leaseRequest(LeaseRequest r) {
-        return this != SETTLES_LOST
-                ? r
-                : new LeaseRequest(
-                        r.number(),
-                        r.holder(),
-                        r.wanted(),
-                        new LeaseRequest.Usage(r.reports(), 0, r.refunds()),
-                        r.roundTripMs(),
-                        r.isReset());
+        if (this != SETTLES_LOST) {
+            return r;
+        }
+        LeaseRequest.Usage usage = new LeaseRequest.Usage(r.reports(), 0, r.refunds());
+        return new LeaseRequest(r.number(), r.holder(), r.wanted(), usage, r.roundTripMs(), r.isReset());
     }
 
     /** Returns the response of a ledger. */

@@ -3,6 +3,8 @@ package dev.weir.simulation;
 import static dev.weir.simulation.Violation.Promise.ACCOUNTED_FOR;
 import static dev.weir.simulation.Violation.Promise.NEVER_ABOVE;
 
+import dev.weir.audit.history.ReservationHistory;
+import dev.weir.audit.history.ReservationHistory.Reserved;
 import dev.weir.event.Admission;
 import dev.weir.event.Decision;
 import dev.weir.event.DecisionResult;
@@ -24,7 +26,6 @@ import dev.weir.storage.codec.LeaseCodec;
 import dev.weir.wire.KeyCodec;
 import dev.weir.wire.LeaseResponseAvro;
 import java.util.ArrayList;
-import java.util.Comparator;
 import java.util.HashMap;
 import java.util.List;
 import java.util.Map;
@@ -33,7 +34,8 @@ import org.apache.kafka.common.utils.Bytes;
 
 /**
  * The check of leases. It adds up the use of each shared limit by all clients, at the times of the decisions, and
- * compares it with the limit: the highest one, if the limit changed. At the end, all leases must have ended. The ledger
+ * compares it with the limit: the highest one, if the limit changed. A reservation counts with its final cost; what it
+ * really cost above its estimate is settled. At the end, all leases must have ended. The ledger
  * of a window that is not over must then have charged what was used and settled, but no more than was lent and settled,
  * and no more than the limit plus its {@code max-debt}.
  */
@@ -41,7 +43,8 @@ final class LeaseCheck {
 
     /** The amounts of one key. */
     private static final class Sum {
-        final List<AdmittedUse> uses = new ArrayList<>();
+        final List<Reserved<List<StateKey>>> reserved = new ArrayList<>();
+        final List<AdmittedUse> uses = new ArrayList<>(); // by other requests
         long used;
         long lent;
         long settled;
@@ -54,6 +57,7 @@ final class LeaseCheck {
     private final SchedulePolicies schedulePolicies;
     private final ScheduleTrace trace;
     private final Map<StateKey, Sum> sums = new HashMap<>();
+    private final ReservationHistory<List<StateKey>> reservations = new ReservationHistory<>();
 
     LeaseCheck(SchedulePolicies schedulePolicies, ScheduleTrace trace) {
         this.schedulePolicies = schedulePolicies;
@@ -86,12 +90,21 @@ final class LeaseCheck {
      */
     void answered(Request request, DecisionResult result, PolicyTable policies, long nowMs, boolean isExact) {
         Decision decision = result instanceof Decision decided ? decided : null;
+        if (request.isForReservation()) {
+            ended(request, decision);
+            return;
+        }
+        List<StateKey> reserving = new ArrayList<>();
         for (Policy policy : policies.applicable(request)) {
             if (policy.isShared() && request.kind() != RequestKind.CANCEL) {
                 trace.count("SHARED_"
                         + (decision == null ? "SHAPED" : decision.outcome().name()));
                 if (decision != null && decision.outcome() == Outcome.ALLOWED && !decision.repeated()) {
-                    count(policy.stateKey(request), request, decision.decidedAtMs());
+                    if (request.kind() == RequestKind.CONSUME && request.reserveMs() != null) {
+                        reserving.add(policy.stateKey(request));
+                    } else {
+                        count(policy.stateKey(request), request, decision.decidedAtMs());
+                    }
                 } else if (result instanceof Admission admission && !admission.repeated() && isExact) {
                     if (!policy.id().equals(admission.policy().id()) || admission.exceeded() == null) {
                         count(policy.stateKey(request), request, nowMs);
@@ -99,6 +112,34 @@ final class LeaseCheck {
                 }
             }
         }
+        if (!reserving.isEmpty()) {
+            Reserved<List<StateKey>> reserved =
+                    reservations.add(request, decision.decidedAtMs(), Request.MAX_RESERVE_MS, reserving);
+            for (StateKey key : reserving) {
+                trace.count("SHARED_RESERVED");
+                Sum sum = sum(key);
+                sum.used += request.cost();
+                sum.reserved.add(reserved);
+                check(key, sum);
+            }
+        }
+    }
+
+    /** Corrects the cost of a reservation of shared limits. */
+    private void ended(Request request, Decision decision) {
+        if (!ReservationHistory.isChange(request, decision)) {
+            return;
+        }
+        reservations.follow(request, decision).filter(Reserved::isEnded).ifPresent(reserved -> {
+            long refund = reserved.estimate() - reserved.finalCost();
+            if (refund > 0) {
+                trace.count("SHARED_REFUNDED");
+            }
+            for (StateKey key : reserved.charged()) {
+                sum(key).used -= refund;
+                sum(key).settled += reserved.excess();
+            }
+        });
     }
 
     private void count(StateKey key, Request request, long atMs) {
@@ -109,17 +150,18 @@ final class LeaseCheck {
         } else if (request.kind() == RequestKind.CONSUME && request.cost() > 0) {
             sum.used += request.cost();
             sum.uses.add(new AdmittedUse(atMs, request.cost()));
-            sum.uses.sort(Comparator.comparingLong(AdmittedUse::timeMs));
             check(key, sum);
         }
     }
 
     private void check(StateKey key, Sum sum) {
+        List<AdmittedUse> uses = new ArrayList<>(sum.uses);
+        sum.reserved.forEach(reserved -> uses.add(new AdmittedUse(reserved.startMs(), reserved.finalCost())));
         for (Policy.Term term : schedulePolicies.mostLenient(key.policyId()).terms()) {
             Limit<?> limit = term.limit();
-            Optional<String> excess = AdmittedUse.excess(LimitAccount.open(limit, 0), limit.capacity(), sum.uses);
+            Optional<String> excess = AdmittedUse.excess(LimitAccount.open(limit, 0), limit.capacity(), uses);
             if (excess.isPresent()) {
-                throw new Violation(NEVER_ABOVE, key + ", " + term.label() + ": " + excess.get() + ", of " + sum.uses);
+                throw new Violation(NEVER_ABOVE, key + ", " + term.label() + ": " + excess.get() + ", of " + uses);
             }
         }
     }

@@ -3,6 +3,8 @@ package dev.weir.simulation;
 import static dev.weir.simulation.Violation.Promise.ENDS_ONCE;
 import static dev.weir.simulation.Violation.Promise.WITHIN_LIMITS;
 
+import dev.weir.audit.history.ReservationHistory;
+import dev.weir.audit.history.ReservationHistory.Reserved;
 import dev.weir.event.Decision;
 import dev.weir.event.Outcome;
 import dev.weir.event.Reason;
@@ -20,31 +22,13 @@ import java.util.Map;
  */
 final class ReservationCheck {
 
-    /** A request that was admitted. */
-    private static final class Held {
-        final String id;
-        final long atMs;
-        final long durationMs;
-        final long slots;
-        long cost;
-        long endMs;
-        boolean isOpen = true;
-        boolean counts = true; // not since a RESET
-
-        Held(Request request, long atMs) {
-            this.id = request.requestId();
-            this.atMs = atMs;
-            this.durationMs = request.reserveMs() == null
-                    ? SchedulePolicies.SLOTS_TTL_MS
-                    : Math.min(request.reserveMs(), SchedulePolicies.SLOTS_TTL_MS);
-            this.endMs = atMs + durationMs;
-            this.slots = request.cost();
-            this.cost = request.cost();
-        }
-    }
+    /** Since when usage counts, as the number of RESETs before. */
+    private record Charged(int resets) {}
 
     private final SchedulePolicies rulebook;
-    private final Map<String, List<Held>> byClient = new HashMap<>();
+    private final ReservationHistory<Charged> reservations = new ReservationHistory<>();
+    private final Map<String, List<Reserved<Charged>>> byClient = new HashMap<>();
+    private final Map<String, Integer> resets = new HashMap<>();
 
     ReservationCheck(SchedulePolicies rulebook) {
         this.rulebook = rulebook;
@@ -55,49 +39,42 @@ final class ReservationCheck {
         if (!request.client().startsWith(SchedulePolicies.SLOTS) || decision.repeated()) {
             return;
         }
-        List<Held> all = byClient.computeIfAbsent(request.client(), client -> new ArrayList<>());
+        List<Reserved<Charged>> all = byClient.computeIfAbsent(request.client(), client -> new ArrayList<>());
+        long atMs = decision.decidedAtMs();
         if (decision.reason() == Reason.USAGE_RESET) {
-            all.forEach(held -> held.counts = false);
-        } else if (request.isForReservation()) {
-            ended(request, decision, all);
+            resets.merge(request.client(), 1, Integer::sum);
+        } else if (ReservationHistory.isChange(request, decision)) {
+            Violation.unless(
+                    reservations.follow(request, decision).isPresent(),
+                    ENDS_ONCE,
+                    decision + " is about a reservation that is not open");
+        } else if (decision.reason() == Reason.ALREADY_ENDED) {
+            Violation.unless(
+                    reservations.get(request).filter(Reserved::isEnded).isPresent(),
+                    ENDS_ONCE,
+                    decision + " is about a reservation that nobody has ended");
         } else if (request.kind() == RequestKind.CONSUME
                 && decision.outcome() == Outcome.ALLOWED
                 && decision.reason() != Reason.NO_POLICY) {
-            all.add(new Held(request, decision.decidedAtMs()));
-            check(request, decision.decidedAtMs(), all);
+            Charged charged = new Charged(resets.getOrDefault(request.client(), 0));
+            all.add(reservations.add(request, atMs, durationMs(request), charged));
+            check(request, atMs, all, charged);
         }
     }
 
-    private static void ended(Request request, Decision decision, List<Held> all) {
-        boolean ends = decision.reason() == Reason.SETTLED
-                || decision.reason() == Reason.RELEASED
-                || decision.reason() == Reason.CANCELLED;
-        if (!ends && decision.reason() != Reason.RENEWED) {
-            return;
-        }
-        long atMs = decision.decidedAtMs();
-        Held held = null;
-        for (Held one : all) {
-            held = one.id.equals(request.reservationId()) && one.isOpen && one.endMs > atMs ? one : held;
-        }
-        Violation.unless(held != null, ENDS_ONCE, decision + " is about a reservation that is not open");
-        if (ends) {
-            held.isOpen = false;
-            held.endMs = atMs;
-            held.cost = decision.reason() == Reason.RELEASED
-                    ? held.cost
-                    : request.kind() == RequestKind.SETTLE ? request.cost() : 0;
-        } else {
-            held.endMs = atMs + held.durationMs;
-        }
+    private static long durationMs(Request request) {
+        return request.reserveMs() == null
+                ? SchedulePolicies.SLOTS_TTL_MS
+                : Math.min(request.reserveMs(), SchedulePolicies.SLOTS_TTL_MS);
     }
 
-    private void check(Request request, long atMs, List<Held> all) {
+    private void check(Request request, long atMs, List<Reserved<Charged>> all, Charged now) {
         long inUse = 0;
         long inWindow = 0;
-        for (Held held : all) {
-            inUse += held.counts && held.isOpen && held.endMs > atMs ? held.slots : 0;
-            inWindow += held.counts && held.atMs > atMs - SchedulePolicies.SLOTS_WINDOW_MS ? held.cost : 0;
+        for (Reserved<Charged> held : all) {
+            boolean counts = held.charged().equals(now);
+            inUse += counts && held.isOpenAt(atMs) ? held.estimate() : 0;
+            inWindow += counts && held.startMs() > atMs - SchedulePolicies.SLOTS_WINDOW_MS ? held.finalCost() : 0;
         }
         long most = rulebook.mostLimit(SchedulePolicies.SLOTS);
         if (request.cost() > 0 && (inUse > most || inWindow > SchedulePolicies.SLOTS_A_WINDOW)) {

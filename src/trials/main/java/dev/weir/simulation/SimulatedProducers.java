@@ -29,6 +29,11 @@ final class SimulatedProducers {
     private static final int HOUR_COST = 8;
 
     private static final Long RESERVE_MS = 500L;
+    private static final Long SHARED_RESERVE_MS = 20_000L;
+
+    /** The tiers of shared limits whose requests sometimes reserve. */
+    private static final Set<String> RESERVED = Set.of("pool", "both", SchedulePolicies.HOUR);
+
     private static final int CLIENTS_A_TIER = 2;
     private static final int UNDER_WAY = 3;
 
@@ -36,6 +41,7 @@ final class SimulatedProducers {
     private final List<Request> underWay = new ArrayList<>();
     private final List<Request> sent = new ArrayList<>();
     private final boolean repeatsShaped;
+    private final boolean reservesShared;
     private final List<String> tiers;
     private final boolean misplaces;
     private final int partitions;
@@ -53,6 +59,7 @@ final class SimulatedProducers {
         this.random = random;
         this.left = plan.traffic().requests();
         this.repeatsShaped = plan.traffic().repeatsShaped();
+        this.reservesShared = random.nextBoolean();
         this.tiers = plan.tiers();
         this.misplaces = plan.traffic().misplaces();
         this.partitions = plan.size().partitions();
@@ -121,6 +128,12 @@ final class SimulatedProducers {
         if (tier.equals(SchedulePolicies.SLOTS) && random.nextInt(2) == 0) {
             return ofReservation(id, client);
         }
+        if (reservesShared && RESERVED.contains(tier) && random.nextInt(3) == 0) {
+            Request end = ofShared(id, client);
+            if (end != null) {
+                return end;
+            }
+        }
         boolean settles = SETTLED.contains(tier);
         RequestKind kind = random.nextInt(10) == 0
                 ? RequestKind.PEEK
@@ -137,9 +150,43 @@ final class SimulatedProducers {
                 .attributes(Map.of("endpoint", "/" + random.nextInt(2)))
                 .deadlineMs(deadlineMs)
                 .payload(random.nextInt(4) == 0 ? bytes(id) : null)
-                .reserveMs(tier.equals(SchedulePolicies.SLOTS) && random.nextInt(3) == 0 ? RESERVE_MS : null)
+                .reserveMs(reserveMs(tier, kind))
                 .source(NOWHERE)
                 .build();
+    }
+
+    private Long reserveMs(String tier, RequestKind kind) {
+        if (kind == RequestKind.SETTLE) {
+            return null;
+        }
+        if (tier.equals(SchedulePolicies.SLOTS)) {
+            return random.nextInt(3) == 0 ? RESERVE_MS : null;
+        }
+        return reservesShared && RESERVED.contains(tier) && random.nextInt(3) > 0 ? SHARED_RESERVE_MS : null;
+    }
+
+    /** Returns a request that ends or prolongs a recent reservation of shared limits, null if there is none. */
+    private Request ofShared(String id, String client) {
+        List<Request> reserved = sent.stream()
+                .filter(one ->
+                        one.client().equals(client) && one.kind() == RequestKind.CONSUME && one.reserveMs() != null)
+                .toList();
+        if (reserved.isEmpty()) {
+            return null;
+        }
+        Request of = reserved.get(random.nextInt(Math.max(1, reserved.size() - 2))); // most are decided by now
+        Request.Builder request = Request.builder(of.requestId(), client).source(NOWHERE);
+        return switch (random.nextInt(8)) {
+            case 0 -> request.kind(RequestKind.RENEW).build();
+            case 1 -> request.kind(RequestKind.RELEASE).build();
+            case 2, 3 -> request.kind(RequestKind.CANCEL).build();
+            default ->
+                request.requestId(id)
+                        .kind(RequestKind.SETTLE)
+                        .settles(of.requestId())
+                        .cost(random.nextInt(4) == 0 ? of.cost() + 1 : random.nextInt((int) of.cost() + 1) / 2)
+                        .build();
+        };
     }
 
     /**
@@ -167,7 +214,7 @@ final class SimulatedProducers {
                 request.requestId(id)
                         .kind(RequestKind.SETTLE)
                         .settles(reservation)
-                        .cost(random.nextInt((int) estimate + 1))
+                        .cost(random.nextInt((int) estimate + (client.startsWith(SchedulePolicies.SLOTS) ? 1 : 3)))
                         .build();
             default -> request.kind(RequestKind.RELEASE).build();
         };

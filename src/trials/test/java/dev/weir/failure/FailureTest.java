@@ -3,6 +3,7 @@ package dev.weir.failure;
 import static org.assertj.core.api.Assertions.assertThat;
 
 import dev.weir.failure.check.Breach;
+import dev.weir.failure.check.ReservationInvariant;
 import dev.weir.failure.check.SharedLimitInvariant;
 import java.io.PrintStream;
 import java.nio.file.Path;
@@ -40,8 +41,24 @@ class FailureTest {
                                     "admissions", count -> assertThat(count).isPositive())
                             .hasEntrySatisfying(
                                     "denials", count -> assertThat(count).isPositive()));
+            assertThat(count(report, ReservationInvariant.NAME, "reservations")).isPositive();
+            assertThat(count(report, ReservationInvariant.NAME, "settled")).isPositive();
+            assertThat(count(report, ReservationInvariant.NAME, "slots at most"))
+                    .isPositive();
+            assertThat(count(report, ReservationInvariant.SETTLEMENT, "refunded tokens"))
+                    .isPositive();
+            assertThat(count(report, SharedLimitInvariant.NAME, "reservations")).isPositive();
             assertThat(report.kills()).isEqualTo(3);
             assertThat(report.recoveries()).hasSizeGreaterThan(4); // at least one per partition
         }
+    }
+
+    private static long count(FailureRun.Report report, String name, String what) {
+        return report.findings().stream()
+                .filter(finding -> finding.name().equals(name))
+                .findFirst()
+                .orElseThrow()
+                .counts()
+                .get(what);
     }
 }

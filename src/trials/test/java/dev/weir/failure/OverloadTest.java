@@ -45,6 +45,9 @@ import org.junit.jupiter.params.provider.EnumSource;
 class OverloadTest {
 
     private static final Duration PATIENCE = Duration.ofMinutes(10);
+    /** How often brokers are asked for the lag. */
+    private static final Duration LAG_INTERVAL = Duration.ofMillis(200);
+
     private static final Duration STANDSTILL = Duration.ofSeconds(5);
     /** Each application reports and deletes its own damaged stores. */
     private static final int APPLICATIONS = 2;
@@ -150,7 +153,7 @@ class OverloadTest {
             crush.send(LARGE_FLOOD);
             instance.start();
             instance.awaitReady();
-            await("the backlog is processed", PATIENCE, () -> {
+            await("the backlog is processed", PATIENCE, LAG_INTERVAL, () -> {
                 instance.checkAlive();
                 return InstanceGauge.lag(admin, config) == 0;
             });
@@ -209,7 +212,7 @@ class OverloadTest {
             await("the instance is not ready", PATIENCE, () -> !instance.isReady());
             assertThat(InstanceGauge.lag(admin, config)).isPositive();
             Files.createFile(freeSpace);
-            await("the backlog is processed", PATIENCE, () -> InstanceGauge.lag(admin, config) == 0);
+            await("the backlog is processed", PATIENCE, LAG_INTERVAL, () -> InstanceGauge.lag(admin, config) == 0);
             await("the instance is ready", PATIENCE, instance::isReady);
         }
         assertAnswered(FLOOD, config);
@@ -264,6 +267,7 @@ class OverloadTest {
             await(
                     "the backlog is processed, or the enforcer has failed",
                     PATIENCE,
+                    LAG_INTERVAL,
                     () -> enforcer.health() == Health.FAILED || InstanceGauge.lag(admin, config) == 0);
             return enforcer.health() == Health.FAILED
                     ? enforcer.awaitEnd().map(Throwable::getMessage)

@@ -3,6 +3,7 @@ package dev.weir.lending;
 import static org.assertj.core.api.Assertions.assertThat;
 
 import dev.weir.lease.LeaseTerms;
+import dev.weir.lease.Ledger;
 import dev.weir.lease.LentLimits;
 import dev.weir.lending.Lending.Arrivals;
 import dev.weir.lending.Lending.Mishaps;
@@ -10,6 +11,7 @@ import dev.weir.lending.Lending.Scene;
 import dev.weir.limit.AdmittedUse;
 import dev.weir.limit.CalendarPeriod;
 import dev.weir.limit.CalendarWindow;
+import dev.weir.limit.Concurrency;
 import dev.weir.limit.FixedWindow;
 import dev.weir.limit.Gcra;
 import dev.weir.limit.IntervalBucket;
@@ -29,6 +31,7 @@ import org.junit.jupiter.api.Tag;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.MethodSource;
+import org.junit.jupiter.params.provider.ValueSource;
 
 /** Tests leases over many schedules: their sum is never above the limit, and most of it is used. */
 @Tag("slow")
@@ -126,6 +129,37 @@ class LendingTest {
             assertThat(lending.beyondMaxUsed).as("seed %d of %s", seed, scene).isNull();
         }
         assertThat(refunds).isGreaterThan(SCHEDULES);
+    }
+
+    /** Whatever clocks, pauses, moves, deaths and messages do. All slots return a ttl after the leases at the latest. */
+    @ParameterizedTest
+    @ValueSource(longs = {30, 1_000, 60_000})
+    void slots_in_use_are_never_more_than_the_limit(long ttlMs) {
+        long freed = 0;
+        long full = 0;
+        for (int seed = 0; seed < SCHEDULES; seed++) {
+            SplittableRandom random = new SplittableRandom(seed);
+            Concurrency limit = new Concurrency(1 + random.nextInt(12), ttlMs);
+            Scene any = scene(List.of(List.of(limit)), LendingTest::anyButSettles, random);
+            Scene scene = new Scene(
+                    any.limits(),
+                    any.terms().lendingSlots(true),
+                    any.arrivals(),
+                    any.delayMs(),
+                    any.drift(),
+                    any.maxWaitMs(),
+                    any.mishaps());
+            Lending lending = new Lending(scene, random.nextLong())
+                    .withMove(random.nextInt(2_000))
+                    .run();
+            assertThat(lending.slots.most()).as("seed %d of %s", seed, scene).isLessThanOrEqualTo(limit.limit());
+            freed += lending.freed;
+            full += lending.slots.most() == limit.limit() ? 1 : 0;
+            Ledger later = lending.on(20_000).after(ttlMs + 60_000);
+            assertThat(later.free()).as("seed %d of %s", seed, scene).isEqualTo(limit.limit());
+        }
+        assertThat(freed).isGreaterThan(SCHEDULES);
+        assertThat(full).isPositive();
     }
 
     /** One window for the whole run, with enough time to return nearly all unused quota. */

@@ -60,6 +60,7 @@ class SimulationTest {
             "SHARED_ALLOWED",
             "SHARED_DENIED",
             "SHARED_SHAPED",
+            "SHARED_RESERVED",
             "CHARGED_AS_USED",
             "CHARGED_OTHERWISE",
             "SETTLED_BEYOND_DEBT",

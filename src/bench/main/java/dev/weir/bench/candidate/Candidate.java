@@ -163,7 +163,11 @@ public final class Candidate implements AutoCloseable {
                 .append(config.topics().outputFormat().name().toLowerCase(Locale.ROOT))
                 .append("}\n");
         yaml.append("state: {directory: '").append(config.state().directory()).append("', hot-memory: ");
-        yaml.append(hotMemory(config.state().hotMemoryBytes())).append("}\n");
+        yaml.append(hotMemory(config.state().hotMemoryBytes()));
+        yaml.append(", retention: ").append(config.state().retention().toMillis());
+        yaml.append("ms, max-reservations: ")
+                .append(config.state().most().reservations())
+                .append("}\n");
         yaml.append("kafka:\n");
         for (Map.Entry<String, String> entry : config.kafka().entrySet()) {
             yaml.append("  ")

@@ -1,7 +1,9 @@
 package dev.weir.bench.candidate;
 
+import dev.weir.config.WeirConfig;
 import dev.weir.event.Request;
 import dev.weir.event.RequestKind;
+import java.time.Duration;
 import java.util.Map;
 import java.util.function.LongFunction;
 
@@ -18,7 +20,34 @@ public record ReservedRequests(long clients, long held, RequestKind end, Long re
         implements LongFunction<Request> {
 
     private static final long ESTIMATE = 2;
+    private static final Duration RETENTION = Duration.ofSeconds(10);
     private static final long MIX = 0x9E3779B97F4A7C15L; // spreads reservations that follow each other over the clients
+
+    /**
+     * Returns how long a reservation lasts that is not ended, in milliseconds: longer than any is held, and otherwise
+     * short. The records of ended ones stay until then and for the retention, which {@link #config} shortens, so that they
+     * are deleted during a measurement.
+     */
+    public static long durationMs(long held) {
+        return 10_000 + held / 10; // at 20,000 requests a second or more
+    }
+
+    /** Returns a configuration in which the table of reservations is never full. */
+    public static WeirConfig config(WeirConfig of) {
+        WeirConfig.State state = of.state();
+        WeirConfig.PartitionBounds most = new WeirConfig.PartitionBounds(
+                state.most().idempotencyKeys(), WeirConfig.PartitionBounds.MAX_RESERVATIONS);
+        return of.toBuilder()
+                .state(new WeirConfig.State(
+                        state.directory(),
+                        state.memoryBytes(),
+                        state.hotMemoryBytes(),
+                        state.cleanupInterval(),
+                        state.cleanupKeys(),
+                        RETENTION,
+                        most))
+                .build();
+    }
 
     @Override
     public Request apply(long number) {

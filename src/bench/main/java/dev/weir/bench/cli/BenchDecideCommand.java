@@ -103,8 +103,8 @@ final class BenchDecideCommand implements Callable<Integer> {
             for (long count : clients) {
                 for (OptionalLong held : held(rules.getKey())) {
                     boolean isMany = count >= MANY_CLIENTS && held.isEmpty();
-                    tables.add(decide.run(
-                            new DecideBench.DecideLoad(rules.getKey(), rules.getValue(), count, isMany, held)));
+                    String text = held.isPresent() ? DecideBench.slotsYaml(held.getAsLong()) : rules.getValue();
+                    tables.add(decide.run(new DecideBench.DecideLoad(rules.getKey(), text, count, isMany, held)));
                 }
             }
         }
@@ -126,7 +126,8 @@ final class BenchDecideCommand implements Callable<Integer> {
             return rules;
         }
         for (String algorithm : algorithms) {
-            String text = DecideBench.policyYaml(algorithm);
+            boolean isOfSlots = algorithm.equals(DecideBench.CONCURRENCY);
+            String text = isOfSlots ? DecideBench.slotsYaml(0) : DecideBench.policyYaml(algorithm);
             PolicyFile.read("--algorithms " + algorithm, text); // rejects an unknown algorithm before any measurement
             rules.put(algorithm, text);
         }

@@ -4,6 +4,7 @@ import dev.weir.policy.RequestKey;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.Map;
+import java.util.OptionalLong;
 import java.util.TreeMap;
 
 /**
@@ -23,11 +24,18 @@ import java.util.TreeMap;
 // late ones: a clock that runs ahead must not end the reservations of others. A full table has no such margin.
 // Whether a reservation is over for its client does not depend on it: decisions compare its end with the time of the
 // keys.
+//
+// A request that needs a place in a full table goes by its own time, so that its retry time is known. Then the entries
+// of renewed reservations go to the end of their lanes at once. So the first entry of each lane ends when it says, and
+// the earliest of them is the first to free a place.
 public final class BoundedReservations implements ReservationTable {
 
     private static final int EPOCH_SIZE = 1_000;
     private static final int SWEEPS_PER_REQUEST = 2;
     private static final int LANES = 32;
+
+    /** The most entries that are examined to find when a full table has a place. */
+    private static final int MAX_EXAMINED = 128;
 
     /** A position in {@link Storage#expiryQueues} is a lane, shifted by so many bits, and a number within it. */
     public static final int POSITION_BITS = 56;
@@ -113,9 +121,76 @@ public final class BoundedReservations implements ReservationTable {
         return size;
     }
 
-    @Override
+    /** Returns whether there are as many reservations as there may be, not counting hidden ones. */
     public boolean isFull() {
         return size >= maxReservations;
+    }
+
+    @Override
+    public boolean isEmpty() {
+        return size == 0;
+    }
+
+    @Override
+    public NextPlace nextPlace() {
+        if (!isFull()) {
+            return NextPlace.FREE;
+        }
+        return new NextPlace(true, firstEndMs());
+    }
+
+    /** Returns when a full table first has a place; empty if too many reservations were renewed to find it. */
+    private OptionalLong firstEndMs() {
+        OptionalLong earliestMs = OptionalLong.empty();
+        int left = MAX_EXAMINED;
+        for (int lane = 0; lane < LANES; lane++) {
+            ExpiryEntry entry = head(lane);
+            long endMs = entry == null ? 0 : endMs(entry); // of the first, if all others go behind it
+            boolean isFirst = entry != null;
+            for (long number = first[lane] + 1; entry != null && isRenewed(entry) && number < end[lane]; number++) {
+                entry = storage.expiryQueues.get(position(lane, number));
+                endMs = entry == null || isRenewed(entry) ? endMs : entry.endMs; // a changing snapshot can lack one
+                if (left-- == 0) {
+                    return OptionalLong.empty();
+                }
+            }
+            if (isFirst && (earliestMs.isEmpty() || endMs < earliestMs.getAsLong())) {
+                earliestMs = OptionalLong.of(endMs);
+            }
+        }
+        return earliestMs;
+    }
+
+    private boolean isRenewed(ExpiryEntry entry) {
+        return endMs(entry) > entry.endMs;
+    }
+
+    private long endMs(ExpiryEntry entry) {
+        ReservationRecord reservation = storage.reservations.get(entry.key);
+        return reservation == null || reservation.number() != entry.number ? entry.endMs : reservation.endMs();
+    }
+
+    @Override
+    public List<ReservationRecord> makePlace(long atMs) {
+        if (!isFull()) {
+            return List.of();
+        }
+        int left = MAX_EXAMINED;
+        for (int lane = 0; lane < LANES; lane++) {
+            long lastNumber = end[lane];
+            while (left > 0 && first[lane] < lastNumber && isRenewed(head(lane))) {
+                sweepHead(lane, heads[lane].endMs, List.of());
+                left--;
+            }
+        }
+        List<ReservationRecord> swept = new ArrayList<>(1);
+        for (int lane = 0; lane < LANES && isFull(); lane++) {
+            while (isFull() && head(lane) != null && heads[lane].endMs <= atMs && left >= 0) {
+                sweepHead(lane, atMs, swept);
+                left--;
+            }
+        }
+        return swept;
     }
 
     /** Returns what a table that continues with the stored reservations needs besides them. */

@@ -27,6 +27,16 @@ public interface PolicyStates {
         return null;
     }
 
+    /** Returns whether there may be reservations. By default, there are none. */
+    default boolean hasReservations() {
+        return false;
+    }
+
+    /** Returns when there is a place for one more reservation. By default, there is one. */
+    default NextPlace nextPlace() {
+        return NextPlace.FREE;
+    }
+
     /** Returns the first answer to a request that may be repeated, null if there is none. It can be expired. */
     IdempotencyCache.Entry firstAnswer(RequestKey key);
 }

@@ -3,7 +3,7 @@ package dev.weir.decision.state;
 import dev.weir.policy.RequestKey;
 import java.util.List;
 
-/** Reservations for decisions that must not change them. Writes are discarded, so there is always a place for one more. */
+/** Reservations for decisions that must not change them. Writes are discarded. */
 record ReadOnlyReservations(PolicyStates states) implements ReservationTable {
 
     @Override
@@ -17,8 +17,18 @@ record ReadOnlyReservations(PolicyStates states) implements ReservationTable {
     }
 
     @Override
-    public boolean isFull() {
-        return false;
+    public boolean isEmpty() {
+        return !states.hasReservations();
+    }
+
+    @Override
+    public NextPlace nextPlace() {
+        return states.nextPlace();
+    }
+
+    @Override
+    public List<ReservationRecord> makePlace(long atMs) {
+        return List.of();
     }
 
     @Override

@@ -15,8 +15,18 @@ public interface ReservationTable {
     /** Returns the number of the next reservation, 1 or more. Numbers are never used again. */
     long nextNumber();
 
-    /** Returns whether there are as many reservations as there may be, not counting hidden ones. */
-    boolean isFull();
+    /** Returns whether there are no reservations, not counting hidden ones. */
+    boolean isEmpty();
+
+    /** Returns when there is a place for one more reservation. Hidden ones take no place. */
+    NextPlace nextPlace();
+
+    /**
+     * Deletes reservations whose ends have passed at {@code atMs}, the time of a request that needs a place, until there is
+     * one; a bounded number of them. Frees a place if the {@link #nextPlace} is not taken at that time; otherwise, that stays
+     * the next one. Returns those that were open.
+     */
+    List<ReservationRecord> makePlace(long atMs);
 
     /**
      * Observes the time of a request, and deletes a bounded number of reservations whose ends have passed. Returns those

@@ -19,6 +19,16 @@ public interface WritablePolicyStates extends PolicyStates {
         return reservations().get(key);
     }
 
+    @Override
+    default boolean hasReservations() {
+        return !reservations().isEmpty();
+    }
+
+    @Override
+    default NextPlace nextPlace() {
+        return reservations().nextPlace();
+    }
+
     /** Stores the first answer to a request; see {@link IdempotencyCache#put}. */
     void storeAnswer(RequestKey key, ContentHash content, IdempotentAnswer answer, long atMs, long untilMs);
 }

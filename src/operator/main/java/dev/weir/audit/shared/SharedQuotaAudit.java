@@ -8,6 +8,8 @@ import dev.weir.audit.finding.Mismatch.Kind;
 import dev.weir.audit.finding.Mismatch.RecordPosition;
 import dev.weir.audit.finding.UnverifiedReason;
 import dev.weir.audit.history.PolicyTimeline;
+import dev.weir.audit.history.ReservationHistory;
+import dev.weir.audit.history.ReservationHistory.Reserved;
 import dev.weir.config.WeirConfig;
 import dev.weir.event.Decision;
 import dev.weir.event.LeaseUsage;
@@ -39,7 +41,8 @@ import java.util.stream.Stream;
 /**
  * Compares the sum of what was allowed of each shared quota, on all partitions and by leased clients, with its limits.
  *
- * <p>Costs that a SETTLE charged are left out, because they may exceed the limit. After a RESET, the sum starts again.
+ * <p>A reservation counts with its final cost at the time of its decision. Costs that a SETTLE charged, or with which it
+ * exceeds an estimate, are left out, because they may exceed the limit. After a RESET, the sum starts again.
  * What was used until its ledger had certainly freed the usage is left out, too.
  */
 public final class SharedQuotaAudit {
@@ -56,9 +59,18 @@ public final class SharedQuotaAudit {
     private final Consumer<Mismatch> mismatches;
     private final int maxUses;
     private final Map<StateKey, List<UsageInterval>> uses = new HashMap<>();
+    private final ReservationHistory<Set<StateKey>> reservations = new ReservationHistory<>();
+    private final Map<Refunded, Long> refunds = new HashMap<>();
     private final Map<StateKey, NavigableSet<Long>> resetsMs = new HashMap<>();
     private int useCount;
     private boolean isResetLost;
+
+    /**
+     * The decisions to which a refund belongs.
+     *
+     * @param atMs their time, ms since the epoch
+     */
+    private record Refunded(StateKey key, int partition, long atMs) {}
 
     /** @param differences receives each mismatch */
     public SharedQuotaAudit(
@@ -90,16 +102,24 @@ public final class SharedQuotaAudit {
      * Adds what a decision charged to shared quotas.
      *
      * @param place the position of the decision
-     * @param requestOffset the offset of its request
+     * @param shared the quotas
+     * @param reserves whether the request creates a reservation if it is admitted
      */
-    public void add(
-            Request request, Decision decision, RecordPosition place, long requestOffset, Set<StateKey> shared) {
+    public void add(Request request, Decision decision, RecordPosition place, Set<StateKey> shared, boolean reserves) {
         if (decision.reason() == Reason.USAGE_RESET) {
             shared.forEach(key -> addReset(key, decision.decidedAtMs()));
         }
-        boolean takes = request.kind() == RequestKind.CONSUME && request.cost() > 0;
-        if (decision.outcome() != Outcome.ALLOWED || decision.repeated() || !takes) {
+        if (ReservationHistory.isChange(request, decision)) {
+            refund(request, decision, place.partition());
             return;
+        }
+        boolean takes = request.kind() == RequestKind.CONSUME && request.cost() > 0;
+        if (decision.outcome() != Outcome.ALLOWED || decision.repeated() || !takes || shared.isEmpty()) {
+            return;
+        }
+        if (reserves && useCount < maxUses) { // otherwise nothing is added that a refund could make smaller
+            reservations.add(request, decision.decidedAtMs(), Request.MAX_RESERVE_MS, shared);
+            useCount++;
         }
         for (StateKey key : shared) {
             add(
@@ -111,8 +131,34 @@ public final class SharedQuotaAudit {
                             1,
                             place.partition(),
                             place.offset(),
-                            requestOffset));
+                            decision.source().offset()));
         }
+    }
+
+    /** Subtracts what a reservation did not need. */
+    private void refund(Request request, Decision decision, int partition) {
+        reservations.follow(request, decision).filter(Reserved::isEnded).ifPresent(reserved -> {
+            reservations.remove(request);
+            useCount--;
+            long refund = reserved.estimate() - reserved.finalCost();
+            if (refund > 0) {
+                for (StateKey key : reserved.charged()) {
+                    refunds.merge(new Refunded(key, partition, reserved.startMs()), refund, Long::sum);
+                }
+            }
+        });
+    }
+
+    /** Returns a use without the refunds of its decisions. A refund of several uses is taken from the first ones. */
+    private UsageInterval withoutRefunds(StateKey key, UsageInterval use) {
+        Refunded refunded = new Refunded(key, use.partition(), use.timeMs());
+        Long refund = use.isByClient() ? null : refunds.get(refunded);
+        if (refund == null) {
+            return use;
+        }
+        long taken = Math.min(refund, use.cost());
+        refunds.put(refunded, refund - taken);
+        return use.withCost(use.cost() - taken);
     }
 
     private void addReset(StateKey key, long atMs) {
@@ -232,6 +278,7 @@ public final class SharedQuotaAudit {
     public void verify() {
         uses.forEach((key, taken) -> {
             taken.sort(BY_TIME);
+            taken.replaceAll(use -> withoutRefunds(key, use));
             if (isResetLost) {
                 taken.forEach(use -> addUnverified(use, UnverifiedReason.TOO_MANY_TO_SUM));
             } else {
@@ -239,6 +286,7 @@ public final class SharedQuotaAudit {
             }
         });
         uses.clear();
+        refunds.clear();
         resetsMs.clear();
     }
 

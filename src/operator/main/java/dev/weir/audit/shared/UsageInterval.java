@@ -20,6 +20,10 @@ record UsageInterval(
         return requestOffset == Request.Source.NONE.offset();
     }
 
+    UsageInterval withCost(long other) {
+        return new UsageInterval(sinceMs, timeMs, other, decisions, partition, decisionOffset, requestOffset);
+    }
+
     /** Returns the length of the interval, in ms. */
     long durationMs() {
         return timeMs - sinceMs;

@@ -166,6 +166,28 @@ class SharedQuotaAuditTest {
     }
 
     @Test
+    void slots_are_not_summed() throws Exception {
+        SharedQuotaAudit sums = sums(rules("algorithm: concurrency, limit: 10, ttl: 10s"));
+        StateKey key = new StateKey(StateKey.NO_CLIENT, "p", List.of("client", "alice"));
+        for (int i = 0; i < 2; i++) {
+            Request request = Request.builder("r" + i, "alice")
+                    .cost(10)
+                    .timestampMs(20_000)
+                    .source(0, i)
+                    .build();
+            sums.add(
+                    request,
+                    Decision.allowed(request, Reason.WITHIN_LIMITS, 20_000),
+                    new RecordPosition(AuditedTopic.DECISIONS, 0, i),
+                    Set.of(key),
+                    true);
+        }
+        sums.verify();
+        assertThat(found).isEmpty();
+        assertThat(totals.unverified()).containsExactly(Map.entry(UnverifiedReason.SLOTS, 2L));
+    }
+
+    @Test
     void usage_that_spans_two_windows_counts_in_neither() throws Exception {
         SharedQuotaAudit sums = sums(rules("algorithm: fixed-window, limit: 10, per: 10s"));
         use(sums, 0, 29_999, 30_000, 100);
@@ -194,8 +216,8 @@ class SharedQuotaAuditTest {
                 reset,
                 Decision.allowed(reset, Reason.USAGE_RESET, 1_000),
                 new RecordPosition(AuditedTopic.DECISIONS, 0, 7),
-                7,
-                Set.of(freed));
+                Set.of(freed),
+                false);
         use(sums, 1, sinceMs + settledMs, atMs + settledMs, 10);
         sums.verify();
         assertThat(found).isEmpty();
@@ -315,5 +337,49 @@ class SharedQuotaAuditTest {
         sums.verify();
         assertThat(found).isEmpty();
         assertThat(totals.summed()).isZero();
+    }
+
+    private static final StateKey ALL_CLIENTS = new StateKey(StateKey.NO_CLIENT, "p", List.of());
+
+    private static void decided(
+            SharedQuotaAudit sums, RequestKind kind, String id, long cost, long atMs, Reason reason) {
+        Request request = Request.builder(kind == RequestKind.SETTLE ? "s" + atMs : id, "alice")
+                .kind(kind)
+                .settles(kind == RequestKind.SETTLE ? id : null)
+                .cost(cost)
+                .reserveMs(kind == RequestKind.CONSUME ? (Long) 60_000L : null)
+                .source(0, atMs)
+                .build();
+        Decision decision = Decision.allowed(request, reason, atMs);
+        RecordPosition place = new RecordPosition(AuditedTopic.DECISIONS, 0, atMs);
+        sums.add(
+                request, decision, place, request.kind() == RequestKind.CONSUME ? Set.of(ALL_CLIENTS) : Set.of(), true);
+    }
+
+    /** What ends a reservation of 8 of 10, its cost, how much another request may take, and how much one a window later. */
+    @ParameterizedTest
+    @CsvSource({
+        "SETTLE,  3,  SETTLED,   7",
+        "SETTLE,  8,  SETTLED,   2",
+        "SETTLE,  20, SETTLED,   2", // the rest may be above the limit
+        "CANCEL,  1,  CANCELLED, 10",
+        "RELEASE, 1,  RELEASED,  2",
+        "SETTLE,  3,  NOTHING_RESERVED, 2",
+        "SETTLE,  3,  ALREADY_ENDED, 2",
+    })
+    void a_reservation_counts_with_its_final_cost_at_its_time(RequestKind kind, long cost, Reason reason, long most)
+            throws Exception {
+        for (long taken = most; taken <= most + 1; taken++) {
+            SharedQuotaAudit sums = sums(new PolicyTimeline(
+                    List.of(written(1, "key: [], limits: [{algorithm: sliding-window-log, limit: 10, per: 10s}]", 0))));
+            decided(sums, RequestKind.CONSUME, "r", 8, 40_000, Reason.WITHIN_LIMITS);
+            decided(sums, kind, "r", cost, 41_000, reason);
+            decided(sums, kind, "r", cost, 41_500, Reason.ALREADY_ENDED);
+            decided(sums, RequestKind.CONSUME, "x", taken, 42_000, Reason.WITHIN_LIMITS);
+            decided(sums, RequestKind.CONSUME, "y", 10, 52_000, Reason.WITHIN_LIMITS);
+            sums.verify();
+            assertThat(found).hasSize(taken > most ? 1 : 0);
+        }
+        assertThat(found.get(0).note()).contains(": 11 of 10 by ");
     }
 }

@@ -9,6 +9,7 @@ import dev.weir.event.Request;
 import dev.weir.failure.check.Evidence.Dead;
 import dev.weir.failure.check.Evidence.Entry;
 import dev.weir.failure.load.FailurePolicies;
+import dev.weir.failure.load.FailureWorkload;
 import dev.weir.failure.load.TraceWorkload;
 import dev.weir.fault.FaultsException;
 import dev.weir.shape.rules.QueueRules;
@@ -21,6 +22,7 @@ import java.util.ArrayList;
 import java.util.Arrays;
 import java.util.Comparator;
 import java.util.HashMap;
+import java.util.Iterator;
 import java.util.List;
 import java.util.Map;
 import java.util.NavigableMap;
@@ -42,12 +44,13 @@ final class CoreEvidence {
      * @param misplacedPercent the percentage of requests that are written to another partition than their client's, and
      *     are routed
      * @param maxRouting a routed request is decided before this many further requests are written
+     * @param reserves whether there are reservations
      */
-    record Load(int perSecond, int misplacedPercent, int maxRouting) {
+    record Load(int perSecond, int misplacedPercent, int maxRouting, boolean reserves) {
 
-        /** 3,000 requests a second, of which a percentage is decided up to 200 ms late. */
+        /** 3,750 requests a second, of which a percentage is decided up to 200 ms late, and a fifth is on reservations. */
         static Load routing(int misplacedPercent) {
-            return new Load(3_000, misplacedPercent, 600);
+            return new Load(3_750, misplacedPercent, 750, true);
         }
     }
 
@@ -98,7 +101,8 @@ final class CoreEvidence {
     }
 
     private Evidence run(int count) {
-        TraceWorkload workload = new TraceWorkload(seed, () -> nowMs);
+        Iterator<Request> workload =
+                load.reserves ? new FailureWorkload(seed, () -> nowMs) : new TraceWorkload(seed, () -> nowMs);
         for (int i = 0; i < count; i++) {
             nowMs = START_MS + i * 1_000L / load.perSecond;
             write(workload.next(), i);

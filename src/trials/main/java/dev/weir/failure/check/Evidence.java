@@ -17,8 +17,10 @@ import dev.weir.wire.RequestCodec;
 import java.nio.charset.StandardCharsets;
 import java.time.Duration;
 import java.util.ArrayList;
+import java.util.HashMap;
 import java.util.HashSet;
 import java.util.List;
+import java.util.Map;
 import java.util.Set;
 import java.util.SortedMap;
 import java.util.TreeMap;
@@ -150,15 +152,26 @@ public record Evidence(
         return placement.partitionOf(client.getBytes(StandardCharsets.UTF_8));
     }
 
-    /** Returns the positions of the requests to which shared limits apply. */
+    /** Returns the positions of the requests to which shared limits apply, or to whose reservations they did. */
     Set<Request.Source> shared(PolicyVersionHistory rules) {
         Set<Request.Source> shared = new HashSet<>();
+        Set<List<String>> reserved = new HashSet<>();
+        Map<Request.Source, List<String>> ends = new HashMap<>();
         for (Entry entry : requests) {
             Request request = request(entry).request();
-            if (request != null && rules.isShared(request)) {
+            List<String> id = request == null ? List.of() : List.of(request.client(), request.reservationId());
+            if (request != null && request.isForReservation()) {
+                ends.put(entry.place(), id);
+            } else if (request != null && rules.isShared(request)) {
                 shared.add(entry.place());
+                reserved.add(id);
             }
         }
+        ends.forEach((place, id) -> {
+            if (reserved.contains(id)) {
+                shared.add(place);
+            }
+        });
         return shared;
     }
 

@@ -1,18 +1,16 @@
 package dev.weir.failure.check;
 
 import dev.weir.event.Decision;
-import dev.weir.event.DecisionOrder;
 import dev.weir.event.Outcome;
 import dev.weir.event.Reason;
 import dev.weir.event.Request;
 import dev.weir.event.RequestKind;
-import dev.weir.failure.check.Evidence.Entry;
+import dev.weir.failure.check.OrderedDecisions.Decided;
 import dev.weir.failure.check.PolicyVersionHistory.Version;
 import dev.weir.limit.LimitOracle;
 import dev.weir.policy.OnExceed;
 import dev.weir.policy.Policy;
 import java.util.ArrayList;
-import java.util.Comparator;
 import java.util.HashMap;
 import java.util.HashSet;
 import java.util.List;
@@ -52,34 +50,18 @@ final class LimitInvariant {
     private final Breach.Notes notes = new Breach.Notes("3 within-limits", "admissions", "limits", "keys");
     private final Set<List<Object>> limits = new HashSet<>();
     private final Map<List<String>, PolicyUsageModel> usages = new HashMap<>();
-    private final Map<Integer, Integer> changeCounts = new HashMap<>(); // by task, of its last decision
 
     /** A request, with the position of its decision among those of its task. */
-    private record Decided(int task, DecisionOrder position, Request request, Decision decision) {
-        static Decided of(int task, Request request, Decision decision) {
-            DecisionOrder order = decision.context().order();
-            DecisionOrder inOrder = new DecisionOrder(request.source().offset(), 0);
-            return new Decided(task, order == null ? inOrder : order, request, decision);
-        }
-    }
-
     private LimitInvariant(PolicyVersionHistory rules) {
         this.rules = rules;
     }
 
-    static Breach check(Evidence evidence, DecisionsByRequest answers, PolicyVersionHistory rules) {
+    /** Checks the clients without reservations. */
+    static Breach check(OrderedDecisions ordered, PolicyVersionHistory rules) {
         LimitInvariant check = new LimitInvariant(rules);
-        List<Decided> all = new ArrayList<>();
-        for (Entry entry : evidence.requests()) {
-            Request request = evidence.request(entry).request();
-            List<Entry> committed = answers.to(entry.place());
-            if (request != null && !committed.isEmpty()) {
-                int task = evidence.taskOf(request.client());
-                all.add(Decided.of(task, request, committed.get(0).decision()));
-            }
-        }
-        all.sort(Comparator.comparingInt(Decided::task).thenComparing(Decided::position));
-        all.forEach(check::follow);
+        ordered.decided().stream()
+                .filter(one -> !ordered.reserving().contains(one.request().client()))
+                .forEach(check::follow);
         check.usages.values().forEach(usage -> check.start(usage, Long.MAX_VALUE));
         check.notes.count("keys", check.usages.size());
         check.notes.count("limits", check.limits.size());
@@ -88,9 +70,9 @@ final class LimitInvariant {
 
     private void follow(Decided decided) {
         followed.add(decided);
-        Request request = decided.request;
-        Decision decision = decided.decision;
-        int count = changesBefore(decided);
+        Request request = decided.request();
+        Decision decision = decided.decision();
+        int count = decided.changes();
         boolean takesNothing = request.kind() == RequestKind.PEEK || request.kind() == RequestKind.CANCEL;
         boolean tooLarge = decision.outcome() == Outcome.DENIED && decision.reason() == Reason.TOO_LARGE;
         boolean isMismatch = decision.reason() == Reason.IDEMPOTENCY_MISMATCH;
@@ -107,14 +89,6 @@ final class LimitInvariant {
                 charge(version, request, decision, isAdmitted(version.policy(), decision), nowMs);
             }
         }
-    }
-
-    /** Returns how many policy changes the task had applied, as the decision records. */
-    private int changesBefore(Decided decided) {
-        int last = changeCounts.getOrDefault(decided.task, 0);
-        int count = rules.countOf(decided.decision.context().policiesChecksum(), last);
-        changeCounts.put(decided.task, count);
-        return count;
     }
 
     /**
@@ -216,7 +190,7 @@ final class LimitInvariant {
         int listed = 0;
         for (int i = followed.size() - 1; i >= 0 && listed < MAX_EARLIER; i--) {
             Decided decided = followed.get(i);
-            if (decided.request.client().equals(client)) {
+            if (decided.request().client().equals(client)) {
                 lines.append("\n        ").append(decided);
                 listed++;
             }

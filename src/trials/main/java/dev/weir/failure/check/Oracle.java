@@ -1,6 +1,7 @@
 package dev.weir.failure.check;
 
 import dev.weir.event.Request;
+import java.util.ArrayList;
 import java.util.List;
 import java.util.Set;
 
@@ -16,16 +17,19 @@ public final class Oracle {
         QueueInvariants queues = new QueueInvariants(evidence, answers, rules);
         AuditInvariant audited = new AuditInvariant(evidence, rules);
         Set<Request.Source> shared = evidence.shared(rules);
+        OrderedDecisions ordered = OrderedDecisions.of(evidence, answers, rules);
         RecordedOrder order = new RecordedOrder(evidence, answers, shared);
-        return List.of(
+        List<Breach> findings = new ArrayList<>(List.of(
                 audited.decidedOnce(order.overtaken()),
                 audited.asRecomputed(rules.versions()),
-                LimitInvariant.check(evidence, answers, rules),
+                LimitInvariant.check(ordered, rules),
                 queues.endedOnce(audited.endedOtherwise()),
                 queues.gapFree(),
                 queues.atItsPace(),
                 AbortedOutputInvariant.check(evidence, answers, shared, order),
-                SharedLimitInvariant.check(evidence, answers, rules));
+                SharedLimitInvariant.check(ordered, rules)));
+        findings.addAll(ReservationInvariant.check(ordered, rules));
+        return findings;
     }
 
     /** Returns whether every request is decided and every queued request has ended. */

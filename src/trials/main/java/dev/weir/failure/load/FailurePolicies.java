@@ -5,7 +5,7 @@ import java.util.List;
 import java.util.Random;
 
 /**
- * The policies of a run: every algorithm and every {@code on-exceed} action, with limits that {@link TraceWorkload}
+ * The policies of a run: every algorithm and every {@code on-exceed} action, with limits that {@link FailureWorkload}
  * exceeds at some thousand requests a second, and a series of changes that depends only on a seed.
  *
  * <p>A change must reach every instance before its {@code effective-from}; otherwise the decisions cannot be
@@ -37,6 +37,25 @@ public final class FailurePolicies {
               - id: staff
                 match: {tier: staff}
                 limits: [{unlimited: true}]
+              - id: seats
+                match: {tier: held}
+                limits: [{algorithm: concurrency, limit: 6, ttl: 3s}]
+              - id: held-tokens
+                layer: held
+                match: {endpoint: /held/tokens}
+                limits: [{algorithm: token-bucket, limit: 1, per: 1s, burst: 4}]
+              - id: held-budget
+                layer: held
+                match: {endpoint: /held/budget}
+                limits: [{algorithm: fixed-window, limit: 5, per: 4s}]
+              - id: held-log
+                layer: held
+                match: {endpoint: /held/log}
+                limits: [{algorithm: sliding-window-log, limit: 5, per: 4s}]
+              - id: held-gcra
+                layer: held
+                match: {endpoint: /held/gcra}
+                limits: [{algorithm: gcra, limit: 1, per: 1s, burst: 4}]
               - id: steps
                 layer: calls
                 match: {endpoint: "/steps/**"}
@@ -103,8 +122,8 @@ public final class FailurePolicies {
             """;
 
     /**
-     * A shared limit that the load exceeds. No other limit counts its requests, because decisions by a shared limit
-     * cannot be recomputed from the log of one partition.
+     * Shared limits that the load exceeds. No other limit counts their requests, because decisions by a shared limit
+     * cannot be recomputed from the log of one partition. All requests of one of them reserve.
      */
     public static final String SHARED = """
             policies:
@@ -113,6 +132,11 @@ public final class FailurePolicies {
                 match: {tier: staff, endpoint: "/calls/**"}
                 key: []
                 limits: [{algorithm: sliding-window-log, limit: 8, per: 4s}]
+              - id: held-crowd
+                layer: crowd
+                match: {endpoint: /held/crowd}
+                key: []
+                limits: [{algorithm: sliding-window-log, limit: 30, per: 4s}]
             """;
 
     /** The definitions of changed policies. They are formatted with two numbers, the second of which is greater. */
@@ -129,20 +153,27 @@ public final class FailurePolicies {
             "id: payments, layer: calls, match: {endpoint: /payments}, idempotency: 10m, allow-override: true,"
                     + " limits: [{algorithm: fixed-window, limit: %1$d, per: 5s}]");
 
+    private static final String SEATS =
+            "id: seats, match: {tier: held}, limits: [{algorithm: concurrency, limit: %d, ttl: 3s}]";
+
     private final Random random;
+    private final Random ofSeats;
 
     public FailurePolicies(long seed) {
         random = new Random(seed);
+        ofSeats = new Random(~seed);
     }
 
     /**
-     * Returns the next change: a policy file with one policy that takes effect at {@code effectiveFromMs}, ms since
-     * the epoch.
+     * Returns the next change: a policy file with a policy, and one of a limit of concurrency, that take effect at {@code
+     * effectiveFromMs}, ms since the epoch.
      */
     public String next(long effectiveFromMs) {
         int low = 5 + random.nextInt(30);
         int high = low + 5 + random.nextInt(60);
         String policy = CHANGED.get(random.nextInt(CHANGED.size())).formatted(low, high);
-        return "policies: [{" + policy + ", effective-from: " + Instant.ofEpochMilli(effectiveFromMs) + "}]\n";
+        String seats = SEATS.formatted(3 + ofSeats.nextInt(6));
+        String from = ", effective-from: " + Instant.ofEpochMilli(effectiveFromMs) + "}";
+        return "policies: [{" + policy + from + ", {" + seats + from + "]\n";
     }
 }

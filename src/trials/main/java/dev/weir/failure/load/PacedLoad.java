@@ -9,7 +9,7 @@ public final class PacedLoad implements AutoCloseable {
 
     private static final long MAX_BACKLOG_NANOS = TimeUnit.SECONDS.toNanos(1);
 
-    private final TraceWorkload workload;
+    private final FailureWorkload workload;
     private final Producers producers;
     private final Thread thread = new Thread(this::run, "load");
     private volatile long nanosPerRequest;
@@ -18,7 +18,7 @@ public final class PacedLoad implements AutoCloseable {
     private volatile RuntimeException failure;
     private final AtomicLong sent = new AtomicLong();
 
-    public PacedLoad(TraceWorkload workload, Producers producers, int perSecond) {
+    public PacedLoad(FailureWorkload workload, Producers producers, int perSecond) {
         this.workload = workload;
         this.producers = producers;
         rate(perSecond);

@@ -9,7 +9,7 @@ import dev.weir.dev.EmbeddedBroker;
 import dev.weir.event.Decision;
 import dev.weir.event.Outcome;
 import dev.weir.failure.load.FailurePolicies;
-import dev.weir.failure.load.TraceWorkload;
+import dev.weir.failure.load.FailureWorkload;
 import dev.weir.kafka.KafkaSettings;
 import dev.weir.kafka.Topics;
 import dev.weir.rules.PolicyTopic;
@@ -87,7 +87,7 @@ class EvidenceTest {
     }
 
     private Evidence run(WeirConfig config) throws Exception {
-        TraceWorkload workload = new TraceWorkload(1, System::currentTimeMillis);
+        FailureWorkload workload = new FailureWorkload(1, System::currentTimeMillis);
         try (RequestSender sender = new RequestSender(config)) {
             try (Enforcer first = Enforcer.start(config)) {
                 first.awaitRunning(PATIENCE);
@@ -108,7 +108,7 @@ class EvidenceTest {
     }
 
     /** Sends requests with a short pause after each. */
-    private static void send(RequestSender sender, TraceWorkload workload, int count) {
+    private static void send(RequestSender sender, FailureWorkload workload, int count) {
         for (int i = 0; i < count; i++) {
             sender.send(workload.next());
             LockSupport.parkNanos(100_000);

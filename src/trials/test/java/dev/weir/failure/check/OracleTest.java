@@ -13,16 +13,20 @@ import dev.weir.event.RequestKind;
 import dev.weir.failure.check.CoreEvidence.Load;
 import dev.weir.failure.check.Evidence.Dead;
 import dev.weir.failure.check.Evidence.Entry;
-import dev.weir.failure.load.TraceWorkload;
+import dev.weir.failure.load.FailureWorkload;
 import dev.weir.wire.DecisionCodec;
 import dev.weir.wire.ReleaseCodec;
 import java.util.ArrayList;
 import java.util.EnumSet;
+import java.util.HashMap;
 import java.util.HashSet;
 import java.util.List;
+import java.util.Map;
 import java.util.Set;
+import java.util.concurrent.atomic.AtomicLong;
 import java.util.function.Predicate;
 import java.util.function.UnaryOperator;
+import java.util.stream.IntStream;
 import java.util.stream.LongStream;
 import java.util.stream.Stream;
 import org.junit.jupiter.api.BeforeAll;
@@ -31,6 +35,7 @@ import org.junit.jupiter.api.Tag;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.CsvSource;
+import org.junit.jupiter.params.provider.EnumSource;
 
 /** Tests that each invariant holds for a run without failures, and is violated if the records are tampered with. */
 @Tag("full")
@@ -38,7 +43,7 @@ class OracleTest {
 
     private static final DecisionCodec DECISIONS = new DecisionCodec();
     private static final ReleaseCodec RELEASES = new ReleaseCodec();
-    private static final int REQUESTS = 16_000;
+    private static final int REQUESTS = 20_000;
     private static final long FIRST_CHANGE_MS = 3_000;
 
     private static Evidence good;
@@ -52,7 +57,7 @@ class OracleTest {
         good = CoreEvidence.of(
                 1, REQUESTS, List.of(FIRST_CHANGE_MS, 3_200L, 3_500L, 3_800L, 4_100L, 4_500L, 4_800L), Load.routing(0));
         misplaced =
-                CoreEvidence.of(1, 8_000, List.of(300L, 700L, 900L, 1_200L, 1_500L, 1_900L, 2_300L), Load.routing(30));
+                CoreEvidence.of(1, 10_000, List.of(300L, 700L, 900L, 1_200L, 1_500L, 1_900L, 2_300L), Load.routing(30));
     }
 
     @BeforeEach
@@ -77,7 +82,7 @@ class OracleTest {
     @Test
     void a_run_without_failures_satisfies_all_invariants() {
         List<Breach> findings = Oracle.check(evidence);
-        assertThat(findings).hasSize(8).allMatch(Breach::isOk);
+        assertThat(findings).hasSize(10).allMatch(Breach::isOk);
         Set<Reason> reasons = new HashSet<>();
         evidence.decisions()
                 .committed()
@@ -105,7 +110,7 @@ class OracleTest {
     void runs_of_other_seeds_satisfy_all_invariants() throws Exception {
         for (int seed = 2; seed < 4; seed++) {
             Evidence other = CoreEvidence.of(
-                    seed, 8_000, List.of(300L, 700L, 900L, 1_200L, 1_500L, 1_900L, 2_300L), Load.routing(0));
+                    seed, 10_000, List.of(300L, 700L, 900L, 1_200L, 1_500L, 1_900L, 2_300L), Load.routing(0));
             assertThat(Oracle.check(other)).as("seed %d", seed).allMatch(Breach::isOk);
         }
     }
@@ -128,7 +133,7 @@ class OracleTest {
                 .map(i -> i * count * 1_000L / perSecond / 9)
                 .boxed()
                 .toList();
-        Load load = new Load(perSecond, misplacedPercent, maxRouting);
+        Load load = new Load(perSecond, misplacedPercent, maxRouting, false);
         assertThat(excesses(CoreEvidence.of(seed, count, changesMs, load))).isEmpty();
     }
 
@@ -143,22 +148,14 @@ class OracleTest {
 
     @Test
     void an_admission_above_the_limit_of_the_request_is_found() {
-        assertThat(LimitInvariant.check(
-                                evidence,
-                                new DecisionsByRequest(evidence.decisions().committed()),
-                                new PolicyVersionHistory(evidence.rules()))
-                        .isOk())
-                .isTrue();
+        assertThat(checkLimits(evidence).isOk()).isTrue();
         int index = indexOf(decision -> decision.reason() == Reason.LIMIT_EXCEEDED
                 && List.of("pages", "payments").contains(decision.policyId())
                 && decision.limit() > 15
                 && !decision.repeated()
                 && !isPeek(decision));
         change(index, decision -> with(decision, Outcome.ALLOWED, false, decision.remaining()));
-        Breach found = LimitInvariant.check(
-                evidence,
-                new DecisionsByRequest(evidence.decisions().committed()),
-                new PolicyVersionHistory(evidence.rules()));
+        Breach found = checkLimits(evidence);
         assertThat(found.isOk()).isFalse();
     }
 
@@ -166,17 +163,12 @@ class OracleTest {
     void an_excess_admission_of_a_misplaced_request_is_found() {
         evidence = copy(misplaced);
         int index = indexOf(decision -> decision.reason() == Reason.LIMIT_EXCEEDED
-                && "platinum".equals(decision.policyId())
+                && List.of("platinum", "free", "steps", "commercial").contains(decision.policyId())
                 && decision.context().order() != null
                 && !isPeek(decision));
         change(index, decision -> with(decision, Outcome.ALLOWED, false, decision.remaining()));
         Decision admitted = evidence.decisions().committed().get(index).decision();
-        assertThat(LimitInvariant.check(
-                                evidence,
-                                new DecisionsByRequest(evidence.decisions().committed()),
-                                new PolicyVersionHistory(evidence.rules()))
-                        .faults())
-                .anyMatch(fault -> fault.startsWith(Oracle.at(admitted.source())));
+        assertThat(checkLimits(evidence).faults()).anyMatch(fault -> fault.startsWith(Oracle.at(admitted.source())));
     }
 
     @Test
@@ -272,9 +264,15 @@ class OracleTest {
         assertThat(only("1 decided-once").faults()).singleElement().asString().contains(Oracle.at(lost.source()));
     }
 
-    @Test
-    void a_decision_committed_twice_is_found() {
-        evidence.decisions().committed().add(evidence.decisions().committed().get(100));
+    @ParameterizedTest
+    @EnumSource(names = {"LIMIT_EXCEEDED", "RELEASED", "SETTLED"})
+    void a_decision_committed_twice_is_found(Reason reason) {
+        int first = indexOf(decision -> decision.reason() == reason);
+        Entry entry = evidence.decisions().committed().get(first);
+        long offset = REQUESTS * 2L; // after all others
+        evidence.decisions()
+                .committed()
+                .add(new Entry(entry.partition(), offset, entry.timestampMs(), entry.key(), entry.value()));
         assertThat(faulty()).contains("1 decided-once");
     }
 
@@ -344,9 +342,95 @@ class OracleTest {
     }
 
     private static List<String> excesses(Evidence of) {
-        return LimitInvariant.check(
-                        of, new DecisionsByRequest(of.decisions().committed()), new PolicyVersionHistory(of.rules()))
-                .faults();
+        return checkLimits(of).faults();
+    }
+
+    private static Breach checkLimits(Evidence of) {
+        return LimitInvariant.check(ordered(of), new PolicyVersionHistory(of.rules()));
+    }
+
+    private static OrderedDecisions ordered(Evidence of) {
+        return OrderedDecisions.of(
+                of, new DecisionsByRequest(of.decisions().committed()), new PolicyVersionHistory(of.rules()));
+    }
+
+    private Breach reservations() {
+        return ReservationInvariant.check(ordered(evidence), new PolicyVersionHistory(evidence.rules()))
+                .get(0);
+    }
+
+    private Breach settlement() {
+        return ReservationInvariant.check(ordered(evidence), new PolicyVersionHistory(evidence.rules()))
+                .get(1);
+    }
+
+    @Test
+    void reservations_of_a_run_end_in_every_way() {
+        assertThat(reservations().isOk()).isTrue();
+        assertThat(settlement().isOk()).isTrue();
+        Map<String, Long> counts = new HashMap<>(reservations().counts());
+        counts.putAll(settlement().counts());
+        assertThat(counts)
+                .allSatisfy((what, count) -> assertThat(count).as(what).isPositive());
+    }
+
+    @Test
+    void a_slot_above_the_limit_is_found() {
+        change(
+                indexOf(decision -> "seats".equals(decision.policyId())
+                        && decision.reason() == Reason.LIMIT_EXCEEDED
+                        && !isPeek(decision)),
+                decision -> with(decision, Outcome.ALLOWED, false, decision.remaining()));
+        assertThat(reservations().faults()).anyMatch(fault -> fault.contains("slots are in use"));
+    }
+
+    @ParameterizedTest
+    @CsvSource({"held-tokens", "held-budget", "held-log", "held-gcra"})
+    void a_charge_above_what_was_refunded_is_found(String policy) {
+        List<Integer> denials = IntStream.range(
+                        0, evidence.decisions().committed().size())
+                .filter(i -> {
+                    Decision decision = evidence.decisions().committed().get(i).decision();
+                    return policy.equals(decision.policyId())
+                            && decision.reason() == Reason.LIMIT_EXCEEDED
+                            && !isPeek(decision);
+                })
+                .boxed()
+                .toList();
+        assertThat(denials).isNotEmpty();
+        denials.forEach(i -> change(i, decision -> with(decision, Outcome.ALLOWED, false, decision.remaining())));
+        assertThat(settlement().faults()).anyMatch(fault -> fault.startsWith("policy " + policy));
+    }
+
+    @Test
+    void an_end_that_is_lost_is_found() {
+        change(
+                indexOf(decision -> decision.reason() == Reason.RELEASED && !decision.repeated()),
+                decision -> reason(decision, Reason.NOTHING_RESERVED, false));
+        assertThat(reservations().faults()).anyMatch(fault -> fault.contains("but its reservation is open"));
+    }
+
+    @Test
+    void a_reservation_that_ends_twice_is_found() {
+        change(
+                indexOf(decision -> decision.reason() == Reason.SETTLED && decision.repeated()),
+                decision -> reason(decision, Reason.SETTLED, false));
+        assertThat(reservations().faults()).singleElement().asString().contains("but no reservation is open");
+    }
+
+    @Test
+    void a_request_that_is_charged_again_while_its_reservation_is_open_is_found() {
+        change(
+                indexOf(decision -> decision.client().startsWith("holder-")
+                        && decision.reason() == Reason.WITHIN_LIMITS
+                        && decision.repeated()),
+                decision -> reason(decision, Reason.WITHIN_LIMITS, false));
+        assertThat(reservations().faults()).anyMatch(fault -> fault.contains("is admitted again"));
+    }
+
+    private static Decision reason(Decision decision, Reason reason, boolean isRepeated) {
+        return decision.withStatus(new Decision.Status(
+                decision.outcome(), reason, decision.httpStatus(), decision.observed(), false, isRepeated));
     }
 
     @Test
@@ -411,9 +495,10 @@ class OracleTest {
     }
 
     @Test
-    void a_workload_depends_on_its_seed_and_has_every_kind_but_those_of_reservations_and_reset() {
-        TraceWorkload one = new TraceWorkload(7, () -> 1_000);
-        TraceWorkload same = new TraceWorkload(7, () -> 1_000);
+    void a_workload_depends_on_its_seed_and_has_every_kind() {
+        AtomicLong nowMs = new AtomicLong(1_000);
+        FailureWorkload one = new FailureWorkload(7, nowMs::get);
+        FailureWorkload same = new FailureWorkload(7, nowMs::get);
         Set<RequestKind> kinds = new HashSet<>();
         long ofHot = 0;
         for (int i = 0; i < 2_000; i++) {
@@ -421,14 +506,14 @@ class OracleTest {
                 one.hot("hot");
                 same.hot("hot");
             }
+            nowMs.addAndGet(5);
             Request request = one.next();
             assertThat(request).usingRecursiveComparison().isEqualTo(same.next());
             kinds.add(request.kind());
             ofHot += request.client().equals("hot") ? 1 : 0;
         }
-        assertThat(kinds)
-                .isEqualTo(EnumSet.of(RequestKind.CONSUME, RequestKind.PEEK, RequestKind.SETTLE, RequestKind.CANCEL));
-        assertThat(ofHot).isGreaterThan(250);
+        assertThat(kinds).isEqualTo(EnumSet.allOf(RequestKind.class));
+        assertThat(ofHot).isGreaterThan(200);
     }
 
     private boolean isPeek(Decision decision) {

@@ -1,0 +1,40 @@
+package dev.weir.failure.load;
+
+import dev.weir.event.Request;
+import java.util.Iterator;
+import java.util.function.LongSupplier;
+
+/**
+ * The load of a run: a {@link TraceWorkload}, mixed with a {@link ReservationWorkload}. Together they have requests of
+ * every kind. The requests depend only on the seed and the clock. Not thread-safe.
+ */
+public final class FailureWorkload implements Iterator<Request> {
+
+    /** Each of so many requests is about a reservation. */
+    private static final int EVERY = 5;
+
+    private final TraceWorkload trace;
+    private final ReservationWorkload reservations;
+    private long made;
+
+    /** @param clockMs the current time, ms since the epoch */
+    public FailureWorkload(long seed, LongSupplier clockMs) {
+        trace = new TraceWorkload(seed, clockMs);
+        reservations = new ReservationWorkload(seed, clockMs);
+    }
+
+    /** Sets a client that sends half of the calls from now on, null for none. */
+    public void hot(String client) {
+        trace.hot(client);
+    }
+
+    @Override
+    public boolean hasNext() {
+        return true;
+    }
+
+    @Override
+    public Request next() {
+        return ++made % EVERY == 0 ? reservations.next() : trace.next();
+    }
+}

@@ -1,0 +1,53 @@
+package dev.weir.lending;
+
+import java.util.ArrayList;
+import java.util.List;
+import java.util.TreeMap;
+
+/** The slots of a limit of concurrency that were in use in truth, in ledger time. */
+final class SlotUses {
+
+    private final List<SlotInterval> all = new ArrayList<>();
+
+    /** Slots that one request used. */
+    static final class SlotInterval {
+        private final long count;
+        private final long fromMs;
+        private long untilMs;
+
+        private SlotInterval(long count, long fromMs, long untilMs) {
+            this.count = count;
+            this.fromMs = fromMs;
+            this.untilMs = untilMs;
+        }
+
+        /** Frees the slots, unless they have ended. */
+        void freeAt(long atMs) {
+            untilMs = Math.min(untilMs, Math.max(fromMs, atMs));
+        }
+    }
+
+    SlotInterval add(long count, long fromMs, long untilMs) {
+        SlotInterval use = new SlotInterval(count, fromMs, untilMs);
+        all.add(use);
+        return use;
+    }
+
+    /** Returns the most slots in use at once. */
+    long most() {
+        TreeMap<Long, Long> changes = new TreeMap<>();
+        for (SlotInterval use : all) {
+            if (use.untilMs > use.fromMs) {
+                changes.merge(use.fromMs, use.count, Long::sum);
+                changes.merge(use.untilMs, -use.count, Long::sum);
+            }
+        }
+        long inUse = 0;
+        long most = 0;
+        for (long change : changes.values()) {
+            inUse += change;
+            most = Math.max(most, inUse);
+        }
+        return most;
+    }
+}
