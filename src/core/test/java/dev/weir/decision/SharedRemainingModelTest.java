@@ -9,7 +9,6 @@ import static org.assertj.core.api.Assertions.assertThat;
 
 import dev.weir.decision.state.LeaseContext;
 import dev.weir.decision.state.PolicyLedger;
-import dev.weir.decision.state.WritableLeases;
 import dev.weir.event.AwaitLease;
 import dev.weir.event.Decision;
 import dev.weir.event.DecisionResult;
@@ -126,15 +125,13 @@ class SharedRemainingModelTest {
     }
 
     /** A holder, its messages, and what it should know of the rest of the limit. */
-    private static final class Holder implements WritableLeases {
+    private static final class Holder extends OneKeyLeases<Request> {
 
         private record Sent(long atMs, LeaseRequest request, long useNumber) {}
 
         private record Answer(long atMs, LeaseResponse response, long leftInTruth, int resets) {}
 
         final Model model;
-        final LeaseSession session;
-        final LeaseHolder<Request> holder;
         final Deque<Sent> sent = new ArrayDeque<>();
         final Deque<Answer> answers = new ArrayDeque<>();
         Long left; // as of the last response, less what was used since; null if there was none
@@ -277,46 +274,6 @@ class SharedRemainingModelTest {
                     assertThat(model.holders).as(what + ": others have it").hasSizeGreaterThan(1);
                 }
             }
-        }
-
-        @Override
-        public LeaseBook book(StateKey of) {
-            return holder.book();
-        }
-
-        @Override
-        public void put(StateKey of, LeaseBook book) {
-            holder.setBook(book);
-        }
-
-        @Override
-        public void recordUnmetDemand(StateKey of, long cost) {
-            holder.recordUnmetDemand(cost);
-        }
-
-        @Override
-        public void recordQuestion(StateKey of, long cost) {
-            holder.recordQuestion(cost);
-        }
-
-        @Override
-        public void reset(StateKey of) {
-            holder.reset();
-        }
-
-        @Override
-        public boolean hasWaiting(StateKey of) {
-            return holder.hasWaiting();
-        }
-
-        @Override
-        public LeaseTerms terms(StateKey of) {
-            return holder.terms();
-        }
-
-        @Override
-        public long roundTripMs() {
-            return session.roundTrip().smoothedMs();
         }
 
         @Override

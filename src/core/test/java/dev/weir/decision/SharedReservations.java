@@ -4,7 +4,6 @@ import static org.assertj.core.api.Assertions.assertThat;
 
 import dev.weir.decision.state.LeaseContext;
 import dev.weir.decision.state.PolicyLedger;
-import dev.weir.decision.state.WritableLeases;
 import dev.weir.event.AwaitLease;
 import dev.weir.event.Decision;
 import dev.weir.event.DecisionResult;
@@ -204,14 +203,12 @@ final class SharedReservations {
     }
 
     /** A holder with the reservations of its clients. */
-    final class Holder implements WritableLeases {
+    final class Holder extends OneKeyLeases<Request> {
 
         private final Map<String, Use> reserved = new TreeMap<>();
         private final Map<String, Long> estimates = new HashMap<>();
         private MapStates states = new MapStates();
         private String name;
-        private LeaseSession session;
-        private LeaseHolder<Request> holder;
         private long lastSentMs;
         private int lives;
 
@@ -387,49 +384,9 @@ final class SharedReservations {
         }
 
         @Override
-        public LeaseBook book(StateKey of) {
-            return holder.book();
-        }
-
-        @Override
         public void put(StateKey of, LeaseBook book) {
             assertThat(of).isEqualTo(key);
-            holder.setBook(book);
-        }
-
-        @Override
-        public void recordUnmetDemand(StateKey of, long cost) {
-            holder.recordUnmetDemand(cost);
-        }
-
-        @Override
-        public void recordQuestion(StateKey of, long cost) {
-            holder.recordQuestion(cost);
-        }
-
-        @Override
-        public void reset(StateKey of) {
-            holder.reset();
-        }
-
-        @Override
-        public boolean hasWaiting(StateKey of) {
-            return holder.hasWaiting();
-        }
-
-        @Override
-        public LeaseTerms terms(StateKey of) {
-            return holder.terms();
-        }
-
-        @Override
-        public long roundTripMs() {
-            return session.roundTrip().smoothedMs();
-        }
-
-        @Override
-        public long leaseWaitMs() {
-            return 300;
+            super.put(of, book);
         }
     }
 }

@@ -2,7 +2,6 @@ package dev.weir.decision;
 
 import dev.weir.decision.state.LeaseContext;
 import dev.weir.decision.state.PolicyLedger;
-import dev.weir.decision.state.WritableLeases;
 import dev.weir.event.AwaitLease;
 import dev.weir.event.Decision;
 import dev.weir.event.DecisionResult;
@@ -21,6 +20,7 @@ import dev.weir.lease.SlotUse;
 import dev.weir.lease.WaitingLine;
 import dev.weir.limit.Concurrency;
 import dev.weir.limit.MapSegments;
+import dev.weir.limit.PeakOfUses;
 import dev.weir.policy.Policy;
 import java.util.ArrayList;
 import java.util.Comparator;
@@ -227,20 +227,9 @@ final class SharedSlots {
 
     /** Returns the most slots in use at once, in truth. */
     long mostInUse() {
-        TreeMap<Long, Long> changes = new TreeMap<>();
-        for (Use use : uses) {
-            if (use.endMs > use.fromMs) {
-                changes.merge(use.fromMs, use.count, Long::sum);
-                changes.merge(use.endMs, -use.count, Long::sum);
-            }
-        }
-        long inUse = 0;
-        long most = 0;
-        for (long change : changes.values()) {
-            inUse += change;
-            most = Math.max(most, inUse);
-        }
-        return most;
+        PeakOfUses peak = new PeakOfUses();
+        uses.forEach(use -> peak.add(use.count, use.fromMs, use.endMs));
+        return peak.most();
     }
 
     /** Returns the slots in use now, in truth. */
@@ -267,13 +256,11 @@ final class SharedSlots {
     }
 
     /** A holder with the reservations of its clients. */
-    final class Holder implements WritableLeases {
+    final class Holder extends OneKeyLeases<Asked> {
 
         private final Map<String, Use> reserved = new TreeMap<>();
         private MapStates states = new MapStates();
         private String name;
-        private LeaseSession session;
-        private LeaseHolder<Asked> holder;
         private long lastSentMs;
         private int lives;
 
@@ -450,51 +437,6 @@ final class SharedSlots {
                     }
                 });
             }
-        }
-
-        @Override
-        public LeaseBook book(StateKey of) {
-            return holder.book();
-        }
-
-        @Override
-        public void put(StateKey of, LeaseBook book) {
-            holder.setBook(book);
-        }
-
-        @Override
-        public void recordUnmetDemand(StateKey of, long cost) {
-            holder.recordUnmetDemand(cost);
-        }
-
-        @Override
-        public void recordQuestion(StateKey of, long cost) {
-            holder.recordQuestion(cost);
-        }
-
-        @Override
-        public void reset(StateKey of) {
-            holder.reset();
-        }
-
-        @Override
-        public boolean hasWaiting(StateKey of) {
-            return holder.hasWaiting();
-        }
-
-        @Override
-        public LeaseTerms terms(StateKey of) {
-            return holder.terms();
-        }
-
-        @Override
-        public long roundTripMs() {
-            return session.roundTrip().smoothedMs();
-        }
-
-        @Override
-        public long leaseWaitMs() {
-            return 300;
         }
     }
 }

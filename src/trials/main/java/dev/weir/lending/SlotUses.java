@@ -1,8 +1,8 @@
 package dev.weir.lending;
 
+import dev.weir.limit.PeakOfUses;
 import java.util.ArrayList;
 import java.util.List;
-import java.util.TreeMap;
 
 /** The slots of a limit of concurrency that were in use in truth, in ledger time. */
 final class SlotUses {
@@ -35,19 +35,8 @@ final class SlotUses {
 
     /** Returns the most slots in use at once. */
     long most() {
-        TreeMap<Long, Long> changes = new TreeMap<>();
-        for (SlotInterval use : all) {
-            if (use.untilMs > use.fromMs) {
-                changes.merge(use.fromMs, use.count, Long::sum);
-                changes.merge(use.untilMs, -use.count, Long::sum);
-            }
-        }
-        long inUse = 0;
-        long most = 0;
-        for (long change : changes.values()) {
-            inUse += change;
-            most = Math.max(most, inUse);
-        }
-        return most;
+        PeakOfUses peak = new PeakOfUses();
+        all.forEach(use -> peak.add(use.count, use.fromMs, use.untilMs));
+        return peak.most();
     }
 }

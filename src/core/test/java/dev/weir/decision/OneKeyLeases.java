@@ -1,0 +1,64 @@
+package dev.weir.decision;
+
+import dev.weir.decision.state.WritableLeases;
+import dev.weir.event.StateKey;
+import dev.weir.lease.LeaseBook;
+import dev.weir.lease.LeaseHolder;
+import dev.weir.lease.LeaseSession;
+import dev.weir.lease.LeaseTerms;
+
+/**
+ * The leases that one holder of a model has of the only shared key.
+ *
+ * @param <T> what waits for a lease
+ */
+abstract class OneKeyLeases<T> implements WritableLeases {
+
+    LeaseSession session;
+    LeaseHolder<T> holder;
+
+    @Override
+    public LeaseBook book(StateKey of) {
+        return holder.book();
+    }
+
+    @Override
+    public void put(StateKey of, LeaseBook book) {
+        holder.setBook(book);
+    }
+
+    @Override
+    public void recordUnmetDemand(StateKey of, long cost) {
+        holder.recordUnmetDemand(cost);
+    }
+
+    @Override
+    public void recordQuestion(StateKey of, long cost) {
+        holder.recordQuestion(cost);
+    }
+
+    @Override
+    public void reset(StateKey of) {
+        holder.reset();
+    }
+
+    @Override
+    public boolean hasWaiting(StateKey of) {
+        return holder.hasWaiting();
+    }
+
+    @Override
+    public LeaseTerms terms(StateKey of) {
+        return holder.terms();
+    }
+
+    @Override
+    public long roundTripMs() {
+        return session.roundTrip().smoothedMs();
+    }
+
+    @Override
+    public long leaseWaitMs() {
+        return 300;
+    }
+}
