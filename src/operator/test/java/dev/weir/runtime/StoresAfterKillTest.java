@@ -1,12 +1,14 @@
 package dev.weir.runtime;
 
 import static dev.weir.testing.Await.await;
+import static dev.weir.testing.Await.awaitValue;
 import static org.assertj.core.api.Assertions.assertThat;
 
 import dev.weir.client.RequestBuilder;
 import dev.weir.config.WeirConfig;
 import dev.weir.definition.PolicyFile;
 import dev.weir.kafka.KafkaSettings;
+import dev.weir.kafka.Topics;
 import dev.weir.metrics.EnforcerMetrics;
 import dev.weir.pacing.CommitPacing;
 import dev.weir.processor.policy.PolicyRegistry;
@@ -30,6 +32,7 @@ import java.util.Map;
 import java.util.Objects;
 import java.util.Properties;
 import java.util.TreeMap;
+import java.util.UUID;
 import java.util.concurrent.atomic.LongAdder;
 import org.apache.kafka.clients.admin.Admin;
 import org.apache.kafka.common.TopicPartition;
@@ -42,7 +45,7 @@ import org.apache.kafka.streams.processor.StateRestoreListener;
 import org.apache.kafka.streams.state.KeyValueIterator;
 import org.apache.kafka.streams.state.QueryableStoreTypes;
 import org.apache.kafka.streams.state.ReadOnlyKeyValueStore;
-import org.junit.jupiter.api.BeforeAll;
+import org.junit.jupiter.api.BeforeEach;
 import org.junit.jupiter.api.Tag;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.io.TempDir;
@@ -60,19 +63,19 @@ class StoresAfterKillTest {
     /** So little that RocksDB writes its memtables to the disk all the time. */
     private static final long LITTLE_MEMORY = 1 << 20;
 
-    private static WeirConfig config;
-
     @TempDir
-    static Path directory;
+    private Path directory;
 
+    private WeirConfig config;
     private long sent;
 
-    @BeforeAll
-    static void start() throws Exception {
+    @BeforeEach
+    void start() throws Exception {
+        String name = "killed-" + UUID.randomUUID();
         config = WeirConfig.builder()
-                .applicationId("killed")
+                .applicationId(name)
                 .threads(1)
-                .topics("killed.", 1)
+                .topics(name + ".", 1)
                 .kafka(TestBroker.clientSettings())
                 .build();
         try (Admin admin = Admin.create(KafkaSettings.admin(config))) {
@@ -88,13 +91,13 @@ class StoresAfterKillTest {
             decide(CLIENTS);
             assertThat(first.states()).hasSize(CLIENTS);
         }
-        Path afterKill = directory.resolve("after-kill");
+        Path afterKill;
         Map<Bytes, String> states;
         try (Instance second = new Instance(disk)) {
             assertThat(second.restored.sum()).as("after a clean stop").isLessThan(CLIENTS);
             decide(CLIENTS_AFTERWARDS);
             states = second.states();
-            copy(disk, afterKill); // what is only in memory is lost, and the stores were not closed
+            afterKill = copyWhileOpen(disk); // what is only in memory is lost, and the stores were not closed
         }
         for (int start = 1; start <= 2; start++) {
             try (Instance restarted = new Instance(afterKill)) {
@@ -119,47 +122,61 @@ class StoresAfterKillTest {
         }
     }
 
-    private static long committed(Admin admin) throws Exception {
+    private long committed(Admin admin) throws Exception {
         return admin
                 .listConsumerGroupOffsets(config.applicationId())
                 .partitionsToOffsetAndMetadata()
                 .get()
                 .entrySet()
                 .stream()
-                .filter(each -> each.getKey().topic().equals("killed.requests"))
+                .filter(each -> each.getKey().topic().equals(Topics.of(config).requests()))
                 .map(Map.Entry::getValue)
                 .filter(Objects::nonNull)
                 .mapToLong(offset -> offset.offset())
                 .sum();
     }
 
-    /** Copies the files of the stores while they are open. */
-    private static void copy(Path from, Path to) throws IOException {
-        Files.walkFileTree(from, new SimpleFileVisitor<>() {
-            @Override
-            public FileVisitResult preVisitDirectory(Path each, BasicFileAttributes attributes) throws IOException {
-                Files.createDirectories(to.resolve(from.relativize(each)));
-                return FileVisitResult.CONTINUE;
+    /** Returns a copy of the files of open stores, all of one moment, as a kill leaves them. */
+    private Path copyWhileOpen(Path from) {
+        return awaitValue("RocksDB writes no file during a copy", PATIENCE, () -> {
+            Path to = Files.createTempDirectory(directory, "after-kill");
+            Map<Path, String> before = files(from);
+            for (Path each : before.keySet()) {
+                Path copy = to.resolve(from.relativize(each));
+                Files.createDirectories(copy.getParent());
+                try {
+                    Files.copy(each, copy);
+                } catch (NoSuchFileException e) {
+                    return null; // RocksDB deleted it
+                }
             }
+            return files(from).equals(before) ? to : null;
+        });
+    }
 
+    /** Returns the files in a directory, each with what changes when it is written. */
+    private static Map<Path, String> files(Path directory) throws IOException {
+        Map<Path, String> files = new TreeMap<>();
+        Files.walkFileTree(directory, new SimpleFileVisitor<>() {
             @Override
-            public FileVisitResult visitFile(Path each, BasicFileAttributes attributes) throws IOException {
-                Files.copy(each, to.resolve(from.relativize(each)));
+            public FileVisitResult visitFile(Path each, BasicFileAttributes attributes) {
+                files.put(each, attributes.size() + " bytes of " + attributes.lastModifiedTime());
                 return FileVisitResult.CONTINUE;
             }
 
             @Override
             public FileVisitResult visitFileFailed(Path each, IOException e) throws IOException {
                 if (e instanceof NoSuchFileException) {
-                    return FileVisitResult.CONTINUE; // deleted meanwhile
+                    return FileVisitResult.CONTINUE; // RocksDB deleted it
                 }
                 throw e;
             }
         });
+        return files;
     }
 
     /** The deciding application, which leaves its group when it is closed. */
-    private static final class Instance implements AutoCloseable, StateRestoreListener {
+    private final class Instance implements AutoCloseable, StateRestoreListener {
         private final LongAdder restored = new LongAdder();
         private final KafkaStreams streams;
 
