@@ -10,7 +10,7 @@ import dev.weir.decision.PolicyUsage;
 import dev.weir.decision.SharedPolicyUsage;
 import dev.weir.event.Decision;
 import dev.weir.lease.LeaseResponse;
-import dev.weir.lease.Ledger;
+import dev.weir.lease.OutstandingLease;
 import dev.weir.query.InstanceQueries;
 import dev.weir.query.RecentDecisions;
 import dev.weir.rules.ChangeDetails;
@@ -194,7 +194,7 @@ public final class JsonViews {
         json.put("heldUnused", check.isLent());
         ArrayNode holders = json.putArray("holders");
         Map<String, ObjectNode> byName = new LinkedHashMap<>();
-        for (Ledger.OutstandingLease lease : usage.leases()) {
+        for (OutstandingLease lease : usage.leases()) {
             ObjectNode holder = byName.computeIfAbsent(
                     lease.holder(),
                     name -> holders.addObject().put("holder", name).put("lent", 0L));

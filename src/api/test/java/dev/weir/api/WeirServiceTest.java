@@ -17,7 +17,7 @@ import dev.weir.event.Request;
 import dev.weir.fault.FaultsException;
 import dev.weir.kafka.KafkaSettings;
 import dev.weir.lease.LeaseResponse;
-import dev.weir.lease.Ledger;
+import dev.weir.lease.OutstandingLease;
 import dev.weir.policy.Policy;
 import dev.weir.policy.PolicyTable;
 import dev.weir.query.InstanceQueries;
@@ -672,10 +672,10 @@ class WeirServiceTest {
                 PolicyFile.parse("test", "{\"id\":\"p\",\"key\":[\"endpoint\"]," + LIMITS.formatted(5) + "}", 3);
         List<PolicyUsage.LimitUsage> limits =
                 List.of(new PolicyUsage.LimitUsage("gcra 5/1m", 5L, 60_000L, 1L, 4L, 24_000));
-        List<Ledger.OutstandingLease> leases = List.of(
-                new Ledger.OutstandingLease(7, "p1", 1, 0, 1, 5_000, 5_000),
-                new Ledger.OutstandingLease(8, "weir/0", 1, 0, 1, 6_000, 6_000),
-                new Ledger.OutstandingLease(9, "p1", 2, 0, 2, 7_000, 7_000));
+        List<OutstandingLease> leases = List.of(
+                new OutstandingLease(7, "p1", 1, 0, 1, 5_000, 5_000),
+                new OutstandingLease(8, "weir/0", 1, 0, 1, 6_000, 6_000),
+                new OutstandingLease(9, "p1", 2, 0, 2, 7_000, 7_000));
         LeaseResponse.Checked check = new LeaseResponse.Checked(0, 5_000, 0, 12_000, true);
         HERE.shared = key -> new Result.Local<>(
                 key.equals(Map.of("endpoint", "/a&b"))

@@ -4,8 +4,11 @@ import dev.weir.decision.state.HeldCharge;
 import dev.weir.decision.state.WritableLeases;
 import dev.weir.event.AwaitLease;
 import dev.weir.event.RequestKind;
+import dev.weir.lease.LastCheck;
+import dev.weir.lease.LastRequest;
 import dev.weir.lease.LeaseBook;
 import java.util.Optional;
+import java.util.OptionalLong;
 
 /** The check of shared limits by the leases held of them. */
 final class LeasedCheck extends PolicyCheck {
@@ -174,8 +177,9 @@ final class LeasedCheck extends PolicyCheck {
      */
     @Override
     Long remaining(int index) {
-        Long left = book.remaining(nowMs, atMs);
-        return exceeds() && left != null && left >= leased.request.cost() ? null : left;
+        OptionalLong left = book.remaining(nowMs, atMs);
+        boolean isUnknown = left.isEmpty() || (exceeds() && left.getAsLong() >= leased.request.cost());
+        return isUnknown ? null : (Long) left.getAsLong();
     }
 
     @Override
@@ -185,35 +189,38 @@ final class LeasedCheck extends PolicyCheck {
 
     @Override
     long retryAfterMs(int index) {
-        LeaseBook.LastRequest last = book.request();
-        long checkedRetryAtMs = book.balance().check().retryAtMs();
-        if (isCheckRefused() && checkedRetryAtMs < Long.MAX_VALUE) { // otherwise the ledger has another limit by now
-            return Math.max(1, checkedRetryAtMs - nowMs);
+        LastRequest last = book.request();
+        Optional<LastCheck.Refused> checked = refusedCheck();
+        if (checked.isPresent()
+                && checked.get().retryAtMs() < Long.MAX_VALUE) { // or the ledger has another limit by now
+            return Math.max(1, checked.get().retryAtMs() - nowMs);
         }
         if (isLeaseLate(index) || book.mayBeGranted(leased.request.cost(), leased.leaseTerms, nowMs)) {
-            long elapsedMs = last.isPending() ? nowMs - last.sentMs() : 0;
+            long elapsedMs = last instanceof LastRequest.Pending pending ? nowMs - pending.sentMs() : 0;
             return Math.max(1, leased.context.leases().roundTripMs() - elapsedMs);
         }
-        boolean isKnown = last.retryAtMs() < Long.MAX_VALUE; // otherwise the ledger does not know the current limit yet
-        return Math.max(1, (isKnown ? last.retryAtMs() : last.nextAttemptAtMs(leased.leaseTerms)) - nowMs);
+        boolean isKnown = last instanceof LastRequest.Refused refused && refused.retryAtMs() < Long.MAX_VALUE;
+        // otherwise the ledger does not know the current limit yet
+        long retryAtMs = isKnown ? ((LastRequest.Refused) last).retryAtMs() : last.nextAttemptAtMs(leased.leaseTerms);
+        return Math.max(1, retryAtMs - nowMs);
     }
 
     /** Returns whether the amount may be free although no lease of it has arrived, or other holders have it unused. */
     @Override
     boolean isLeaseMissing(int index) {
-        if (isCheckRefused()) {
-            return refuses(index) && book.balance().check().isLent();
+        Optional<LastCheck.Refused> checked = refusedCheck();
+        if (checked.isPresent()) {
+            return refuses(index) && checked.get().isLent();
         }
         return isLeaseLate(index)
                 || (refuses(index) && !leased.neverFits() && book.isLent(leased.request.cost(), nowMs));
     }
 
-    /** Returns whether the ledger has answered a question: it would not lend what the request needs. */
-    private boolean isCheckRefused() {
-        return leased.isPeek()
-                && exceeds()
-                && !leased.neverFits()
-                && book.isRefusedByCheck(leased.request.cost(), leased.leaseTerms, nowMs);
+    /** Returns the answer of the ledger to a question, if it would not lend what the request needs. */
+    private Optional<LastCheck.Refused> refusedCheck() {
+        return leased.isPeek() && exceeds() && !leased.neverFits()
+                ? book.refusedCheck(leased.request.cost(), leased.leaseTerms, nowMs)
+                : Optional.empty();
     }
 
     private boolean isLeaseLate(int index) {

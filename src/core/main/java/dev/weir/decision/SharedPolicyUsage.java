@@ -2,7 +2,7 @@ package dev.weir.decision;
 
 import dev.weir.event.StateKey;
 import dev.weir.lease.LeaseResponse;
-import dev.weir.lease.Ledger;
+import dev.weir.lease.OutstandingLease;
 import dev.weir.policy.Policy;
 import java.util.List;
 
@@ -21,5 +21,5 @@ public record SharedPolicyUsage(
         List<String> namesAndValues,
         List<PolicyUsage.LimitUsage> limits,
         long free,
-        List<Ledger.OutstandingLease> leases,
+        List<OutstandingLease> leases,
         LeaseResponse.Checked check) {}

@@ -205,12 +205,12 @@ public final class LeaseHolder<R> {
     /** Applies a response of the ledger. */
     public void handleResponse(LeaseResponse response, long nowMs) {
         LeaseBook current = book();
-        if (current.isExpected(response)) {
+        current.sentMs(response).ifPresent(sentMs -> {
             hasRenewed |= response instanceof LeaseResponse.Renewed;
-            session.recordResponse(response.appendedAtMs(), current.sentMs(response), nowMs);
+            session.recordResponse(response.appendedAtMs(), sentMs, nowMs);
             responses++;
             unansweredSinceMs = -1;
-        }
+        });
         book = current.withResponse(response, terms(), nowMs);
     }
 
@@ -269,7 +269,7 @@ public final class LeaseHolder<R> {
     /** Returns when the holder next has something to do if nothing else happens; {@link Long#MAX_VALUE} for never. */
     public long dueAtMs(long nowMs) {
         LeaseBook current = book();
-        long dueMs = current.dueAtMs(terms(), nowMs);
+        long dueMs = current.schedule(terms()).dueAtMs(nowMs);
         if (!takers.isEmpty()) {
             long attemptMs = current.request().nextAttemptAtMs(terms());
             dueMs = Math.min(dueMs, Math.min(takers.first().untilMs(), attemptMs));
@@ -282,7 +282,7 @@ public final class LeaseHolder<R> {
 
     /** Returns how many tokens can be used before {@link #dueAtMs} without a need to call {@link #nextMessage} earlier. */
     public long tokensUntilDue(long nowMs) {
-        return takers.isEmpty() ? book().tokensUntilDue(terms(), nowMs) : 0;
+        return takers.isEmpty() ? book().schedule(terms()).tokensUntilDue(nowMs) : 0;
     }
 
     /** Returns whether a new holder would behave the same. */

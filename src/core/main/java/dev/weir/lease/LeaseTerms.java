@@ -21,6 +21,11 @@ public record LeaseTerms(long termMs, long leadMs, long graceMs, boolean lendsSl
     /** A term of 5 s, a lead of 300 ms and a grace period of 30 s. */
     public static final LeaseTerms DEFAULTS = new LeaseTerms(5_000, 300, 30_000);
 
+    /**
+     * An unanswered message is repeated after this time, or later. Repeating is needed only if a message is lost.
+     */
+    static final long MIN_RESEND_MS = 5_000;
+
     private static final int TERMS_PER_WINDOW = 4;
     private static final int ROUND_TRIPS_PER_TERM = 3;
     private static final int LEADS_PER_TERM = 3;
@@ -59,6 +64,19 @@ public record LeaseTerms(long termMs, long leadMs, long graceMs, boolean lendsSl
                         Math.max(leadMs, boundedMs + boundedMs / 4),
                         graceMs)
                 .lendingSlots(lendsSlots);
+    }
+
+    /**
+     * Returns how long after a refusal the same amount may be requested again at the latest: other holders return leases
+     * and limits change, and any slot can be freed.
+     */
+    long retryMs() {
+        return lendsSlots ? leadMs : termMs;
+    }
+
+    /** Returns how long after it was sent an unanswered request is repeated. */
+    long resendMs() {
+        return Math.max(termMs, MIN_RESEND_MS);
     }
 
     /** Returns these terms for slots, or for tokens. */

@@ -30,11 +30,9 @@ import java.util.List;
  * {@code RESET} and terms that do not continue the account remove ends of the ledger, and therefore slots that were used
  * before are neither freed nor renewed.
  *
- * @param accounts the accounts of the ledger
- * @param earlier the times from which uses can be freed
- * @param clockMs the ledger's time
+ * @param usage the accounts of the ledger, the times from which uses can be freed, and the ledger's time
  */
-record LentSlotCounts(List<LimitAccount<?>> accounts, Ledger.Earlier earlier, long clockMs) {
+record LentSlotCounts(LedgerUsage usage) {
 
     /** Ends that are further away are not possible. They are limited to this. */
     private static final long MAX_END_MS = 2 * Concurrency.MAX_TTL_MS;
@@ -71,14 +69,14 @@ record LentSlotCounts(List<LimitAccount<?>> accounts, Ledger.Earlier earlier, lo
 
     /** Returns the accounts after slots were freed. */
     List<LimitAccount<?>> freed(List<FreedSlots> freed) {
-        List<LimitAccount<?>> next = new ArrayList<>(accounts);
+        List<LimitAccount<?>> next = new ArrayList<>(usage.accounts());
         int most = Math.min(freed.size(), Corrections.MAX_REFUNDS);
         for (FreedSlots slots : freed.subList(0, most)) {
             for (int i = 0; i < next.size(); i++) {
                 if (counts(i, slots.usedAtMs()) && next.get(i).limit() instanceof Concurrency limit) {
                     Slots state = (Slots) next.get(i).state();
-                    long count = Math.min(slots.count(), state.endingAt(slots.endMs(), clockMs));
-                    next.set(i, with(limit, next.get(i), limit.freed(state, count, slots.endMs(), clockMs)));
+                    long count = Math.min(slots.count(), state.endingAt(slots.endMs(), usage.clockMs()));
+                    next.set(i, with(limit, next.get(i), limit.freed(state, count, slots.endMs(), usage.clockMs())));
                 }
             }
         }
@@ -87,8 +85,9 @@ record LentSlotCounts(List<LimitAccount<?>> accounts, Ledger.Earlier earlier, lo
 
     /** Returns the accounts after renewals, each of which prolongs its slots in all accounts or in none. */
     Renewed renewed(List<SlotRenewal> renewals) {
-        List<LimitAccount<?>> next = new ArrayList<>(accounts);
+        List<LimitAccount<?>> next = new ArrayList<>(usage.accounts());
         List<Long> ended = new ArrayList<>();
+        long clockMs = usage.clockMs();
         int most = Math.min(renewals.size(), SlotRenewal.MAX_PER_MESSAGE);
         for (SlotRenewal renewal : renewals.subList(0, most)) {
             if (hasEnded(renewal, next)) {
@@ -107,10 +106,10 @@ record LentSlotCounts(List<LimitAccount<?>> accounts, Ledger.Earlier earlier, lo
     }
 
     private boolean hasEnded(SlotRenewal renewal, List<LimitAccount<?>> now) {
-        boolean hasEnded = renewal.endMs() <= clockMs;
+        boolean hasEnded = renewal.endMs() <= usage.clockMs();
         for (int i = 0; i < now.size(); i++) {
             if (counts(i, renewal.usedAtMs()) && now.get(i).state() instanceof Slots slots) {
-                hasEnded |= slots.endingAt(renewal.endMs(), clockMs) < renewal.count();
+                hasEnded |= slots.endingAt(renewal.endMs(), usage.clockMs()) < renewal.count();
             }
         }
         return hasEnded;
@@ -118,6 +117,7 @@ record LentSlotCounts(List<LimitAccount<?>> accounts, Ledger.Earlier earlier, lo
 
     /** Returns whether an account has counted what was used at a time, if it was reported. */
     private boolean counts(int index, long usedAtMs) {
+        EarlierUse earlier = usage.earlier();
         return usedAtMs > Math.max(earlier.resetMs(), earlier.refundable().afterMs(index));
     }
 

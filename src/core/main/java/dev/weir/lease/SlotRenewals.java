@@ -135,7 +135,7 @@ public record SlotRenewals(List<Pending> pending, long sentNumber, long sentMs, 
     long dueAtMs() {
         return pending.isEmpty()
                 ? Long.MAX_VALUE
-                : sentNumber == 0 ? Lease.LONG_AGO_MS : sentMs + LeaseBook.MIN_RESEND_MS;
+                : sentNumber == 0 ? Lease.LONG_AGO_MS : sentMs + LeaseTerms.MIN_RESEND_MS;
     }
 
     /** Returns the renewals of the next message. */

@@ -122,7 +122,7 @@ class LeasedPolicyDeciderTest {
             if (available < request.cost() || !leased.permitsSize(request)) {
                 return null;
             }
-            long left = books.get(policy.stateKey(request)).balance().free() + available - request.cost();
+            long left = books.get(policy.stateKey(request)).answers().balance().free() + available - request.cost();
             if (!policy.observes()) {
                 leased.addLimits(left, request.timestampMs(), limits);
             }

@@ -23,6 +23,7 @@ import dev.weir.event.Reason;
 import dev.weir.event.Request;
 import dev.weir.event.RequestKind;
 import dev.weir.event.StateKey;
+import dev.weir.lease.LastRequest;
 import dev.weir.lease.LeaseBook;
 import dev.weir.lease.LeaseBooks;
 import dev.weir.lease.LeaseResponse;
@@ -121,6 +122,10 @@ class SharedDeciderTest {
         books.put(key, LeaseBooks.plus(book, amount, NOW, TERMS.termMs()));
     }
 
+    private static long numberOf(LeaseBook requesting) {
+        return ((LastRequest.Pending) requesting.request()).number();
+    }
+
     /** Requests a lease for what waits, and handles a refusal. */
     private void refuse(StateKey key, long retryAfterMs) {
         refuse(key, retryAfterMs, false);
@@ -131,7 +136,7 @@ class SharedDeciderTest {
         LeaseBook book = books.get(key)
                 .nextMessage(session, LeaseBook.Needs.of(1), TERMS, NOW)
                 .book();
-        LeaseResponse refused = new LeaseResponse.Refused(book.request().number(), NOW, 0, retryAfterMs, isLent);
+        LeaseResponse refused = new LeaseResponse.Refused(numberOf(book), NOW, 0, retryAfterMs, isLent);
         books.put(key, book.withResponse(refused, TERMS, NOW));
     }
 
@@ -332,7 +337,7 @@ class SharedDeciderTest {
         LeaseBook book = books.get(ofAll)
                 .nextMessage(session, LeaseBook.Needs.of(1), TERMS, NOW - 100)
                 .book();
-        LeaseResponse refusal = new LeaseResponse.Refused(book.request().number(), NOW, 0, 100, false);
+        LeaseResponse refusal = new LeaseResponse.Refused(numberOf(book), NOW, 0, 100, false);
         LeaseBook refused = book.withResponse(refusal, TERMS, NOW - 100);
         books.put(
                 ofAll,

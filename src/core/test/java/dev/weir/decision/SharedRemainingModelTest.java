@@ -167,7 +167,7 @@ class SharedRemainingModelTest {
             }
             while (!answers.isEmpty() && answers.peek().atMs <= model.nowMs) {
                 Answer answer = answers.remove();
-                boolean isExpected = holder.book().isExpected(answer.response);
+                boolean isExpected = holder.book().sentMs(answer.response).isPresent();
                 holder.handleResponse(answer.response, model.nowMs);
                 if (isExpected) {
                     left = Math.max(0, answer.response.free()) + unused();

@@ -19,6 +19,7 @@ import dev.weir.lease.LeaseResponse;
 import dev.weir.lease.LeaseSession;
 import dev.weir.lease.LeaseTerms;
 import dev.weir.lease.Ledger;
+import dev.weir.lease.OutstandingLease;
 import dev.weir.lease.WaitingLine;
 import dev.weir.limit.AdmittedUse;
 import dev.weir.limit.LimitAccount;
@@ -157,9 +158,8 @@ final class SharedReservations {
 
     private void beginEra() {
         Ledger now = ledger.ledger();
-        long untilMs = now.leases().stream()
-                .mapToLong(Ledger.OutstandingLease::untilMs)
-                .reduce(now.clockMs(), Math::max);
+        long untilMs =
+                now.leases().stream().mapToLong(OutstandingLease::untilMs).reduce(now.clockMs(), Math::max);
         eras.add(new Era(now.accounts(), now.lent(), untilMs, Math.max(brokerMs(), now.clockMs())));
     }
 
@@ -227,7 +227,7 @@ final class SharedReservations {
             int kind = random.nextInt(3);
             if (kind == 0) {
                 LeaseBook book = holder.book();
-                begin(LeaseBook.fromStore(book.clockMs(), book.leases(), book.lastLeaseId(), book.corrections()));
+                begin(LeaseBook.fromStore(book.pool(), book.corrections()));
                 return;
             }
             name = name + "'";

@@ -280,7 +280,7 @@ final class SharedSlots {
                 LeaseBook book = holder.book();
                 List<Asked> waiting = new ArrayList<>();
                 holder.lines().forEach(line -> line.forEach(each -> waiting.add(each.request())));
-                begin(LeaseBook.fromStore(book.clockMs(), book.leases(), book.lastLeaseId(), book.corrections()));
+                begin(LeaseBook.fromStore(book.pool(), book.corrections()));
                 waiting.forEach(each -> park(each, 300));
                 return;
             }

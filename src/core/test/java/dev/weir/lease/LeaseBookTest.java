@@ -62,7 +62,7 @@ class LeaseBookTest {
     @Test
     void an_unused_book_requests_nothing() {
         assertThat(next(0, NOW)).isNull();
-        assertThat(book.dueAtMs(TERMS, NOW)).isEqualTo(Long.MAX_VALUE);
+        assertThat(book.schedule(TERMS).dueAtMs(NOW)).isEqualTo(Long.MAX_VALUE);
         assertThat(book.isIdle(TERMS, NOW)).isTrue();
     }
 
@@ -92,7 +92,7 @@ class LeaseBookTest {
         want(3, NOW);
         next(3, NOW);
         respond(new LeaseResponse.Refused(1, BROKER, 0, 3_600_000, false), NOW);
-        assertThat(book.request().retryAtMs()).isEqualTo(NOW + 3_600_000);
+        assertThat(((LastRequest.Refused) book.request()).retryAtMs()).isEqualTo(NOW + 3_600_000);
         assertThat(book.mayBeGranted(3, TERMS, NOW + 999)).isFalse();
         assertThat(next(3, NOW + 999)).isNull();
         assertThat(book.mayBeGranted(3, TERMS, NOW + 1_000)).isTrue();
@@ -135,7 +135,7 @@ class LeaseBookTest {
         want(5, NOW - 1);
         next(1, NOW);
         respond(new LeaseResponse.Refused(1, BROKER, 0, 100, false), NOW);
-        assertThat(book.dueAtMs(TERMS, NOW)).isEqualTo(NOW + 100);
+        assertThat(book.schedule(TERMS).dueAtMs(NOW)).isEqualTo(NOW + 100);
         assertThat(next(0, NOW + 99)).isNull();
         assertThat(next(0, NOW + 100).minTokens()).isEqualTo(1);
     }
@@ -226,33 +226,35 @@ class LeaseBookTest {
         lend(3);
         take(1, NOW + 500);
         want(1, NOW + 500);
-        long dueMs = book.dueAtMs(TERMS, NOW + 500);
+        long dueMs = book.schedule(TERMS).dueAtMs(NOW + 500);
         assertThat(dueMs).isEqualTo(NOW + 980 - 200);
         assertThat(next(0, dueMs - 1)).isNull();
         assertThat(next(0, dueMs))
                 .isEqualTo(new LeaseRequest(2, "me", 0, 4, List.of(new Report(1, 1, BROKER + 500, 2)), 0, 0));
-        assertThat(book.dueAtMs(TERMS, dueMs)).as("then it returns the rest").isEqualTo(NOW + 880);
+        assertThat(book.schedule(TERMS).dueAtMs(dueMs))
+                .as("then it returns the rest")
+                .isEqualTo(NOW + 880);
     }
 
     @Test
     void unused_quota_is_returned_before_the_lease_expires() {
         book = LeaseBooks.holding(5, NOW, 1_000);
-        long dueMs = book.dueAtMs(TERMS, NOW);
+        long dueMs = book.schedule(TERMS).dueAtMs(NOW);
         assertThat(dueMs).isEqualTo(NOW + 980 - 100);
         assertThat(next(0, dueMs - 1)).isNull();
         assertThat(next(0, dueMs)).isEqualTo(LeaseRequest.report("me", List.of(new Report(1, 0, 0, 0)), 0));
         assertThat(available(book, dueMs)).isZero();
-        assertThat(book.dueAtMs(TERMS, dueMs)).isEqualTo(Long.MAX_VALUE);
+        assertThat(book.schedule(TERMS).dueAtMs(dueMs)).isEqualTo(Long.MAX_VALUE);
     }
 
     @Test
     void a_lease_that_is_used_up_is_reported_soon() {
         book = LeaseBooks.holding(5, NOW, 1_000);
         take(5, NOW + 40);
-        assertThat(book.dueAtMs(TERMS, NOW + 40)).isEqualTo(NOW + 140);
+        assertThat(book.schedule(TERMS).dueAtMs(NOW + 40)).isEqualTo(NOW + 140);
         assertThat(next(0, NOW + 139)).isNull();
         assertThat(next(0, NOW + 140)).isEqualTo(LeaseRequest.report("me", List.of(new Report(1, 5, NOW + 40, 0)), 0));
-        assertThat(book.dueAtMs(TERMS, NOW + 140)).isEqualTo(Long.MAX_VALUE);
+        assertThat(book.schedule(TERMS).dueAtMs(NOW + 140)).isEqualTo(Long.MAX_VALUE);
     }
 
     @Test
@@ -293,11 +295,10 @@ class LeaseBookTest {
     void after_a_restart_leases_are_reported_and_returned_and_never_used() {
         lend(5);
         take(2, NOW + 10);
-        book = LeaseBook.fromStore(book.clockMs(), book.leases(), book.lastLeaseId(), book.corrections())
-                .revoked();
+        book = LeaseBook.fromStore(book.pool(), book.corrections()).revoked();
         assertThat(book.decisionTimeMs(NOW)).as("the clock of the book").isEqualTo(BROKER + 10);
         assertThat(available(book, NOW)).isZero();
-        assertThat(book.dueAtMs(TERMS, NOW)).isLessThan(NOW);
+        assertThat(book.schedule(TERMS).dueAtMs(NOW)).isLessThan(NOW);
         assertThat(next(0, NOW)).isEqualTo(LeaseRequest.report("me", List.of(new Report(1, 2, BROKER + 10, 0)), 0));
     }
 
@@ -350,8 +351,8 @@ class LeaseBookTest {
 
     /** Uses tokens at random times until a lease must be requested. Returns how many were used. */
     private long useUntilDue(Random random, long fromMs) {
-        long tokens = book.tokensUntilDue(TERMS, fromMs);
-        long dueMs = Math.min(book.dueAtMs(TERMS, fromMs), fromMs + 2 * TERMS.termMs());
+        long tokens = book.schedule(TERMS).tokensUntilDue(fromMs);
+        long dueMs = Math.min(book.schedule(TERMS).dueAtMs(fromMs), fromMs + 2 * TERMS.termMs());
         long used = 0;
         for (long nowMs = fromMs; nowMs < dueMs; nowMs += 1 + random.nextInt(20)) {
             long cost = 1 + random.nextInt(10);

@@ -210,7 +210,7 @@ class LedgerTest {
         assertThat(ledger.clockMs()).isEqualTo(NOW + 500);
         ask("a", 0, 0, NOW + 1, new Report(FIRST, 4, NOW + 500_000, 6));
         assertThat(ledger.clockMs()).isEqualTo(NOW + 999);
-        assertThat(ledger.lastChargeMs()).isEqualTo(NOW + 500);
+        assertThat(ledger.usage().lastChargeMs()).isEqualTo(NOW + 500);
     }
 
     @Test
@@ -301,14 +301,14 @@ class LedgerTest {
         ask("a", 1, 10, NOW + 1_010, new Report(FIRST + 1, 1, NOW + 1_001, 0));
         assertThat(ask("a", 1, 10, NOW + 2_000)).as("reserved for b").isInstanceOf(LeaseResponse.Refused.class);
         assertThat(ask("b", 1, 10, NOW + 2_001)).isInstanceOf(LeaseResponse.Granted.class);
-        assertThat(ledger.refusals()).extracting(Ledger.Refusal::holder).containsExactly("a");
+        assertThat(ledger.refusals()).extracting(RefusedHolders.Refusal::holder).containsExactly("a");
     }
 
     @Test
     void a_refused_holder_that_does_not_return_in_time_loses_its_place() {
         useAll();
         ask("a", 1, 10, NOW);
-        assertThat(ledger.refusals()).containsExactly(new Ledger.Refusal("a", 1, 10, NOW + 1_200));
+        assertThat(ledger.refusals()).containsExactly(new RefusedHolders.Refusal("a", 1, 10, NOW + 1_200));
         assertThat(ask("b", 1, 1, NOW + 1_199)).isInstanceOf(LeaseResponse.Refused.class);
         assertThat(ask("b", 1, 1, NOW + 1_200)).isInstanceOf(LeaseResponse.Granted.class);
         assertThat(ledger.refusals()).isEmpty();
@@ -332,10 +332,10 @@ class LedgerTest {
     @Test
     void the_places_of_refused_holders_are_bounded() {
         useAll();
-        for (int i = 0; i <= Ledger.MAX_REFUSALS; i++) {
+        for (int i = 0; i <= RefusedHolders.MAX_REFUSALS; i++) {
             ask("p" + i, 1, 10, NOW);
         }
-        assertThat(ledger.refusals()).hasSize(Ledger.MAX_REFUSALS);
+        assertThat(ledger.refusals()).hasSize(RefusedHolders.MAX_REFUSALS);
         assertThat(ask("new", 1, 10, NOW + 1_000)).isInstanceOf(LeaseResponse.Refused.class);
         assertThat(ask("p0", 1, 10, NOW + 1_000)).isInstanceOf(LeaseResponse.Granted.class);
     }
@@ -382,7 +382,7 @@ class LedgerTest {
         ask("a", 1, 10, NOW);
         ask("b", 1, 10, NOW);
         assertThat(ledger.refusals())
-                .extracting(Ledger.Refusal::requestedTokens)
+                .extracting(RefusedHolders.Refusal::requestedTokens)
                 .containsExactly(10L, 10L);
         assertThat(ask("a", 1, 10, NOW + 1_150)).extracting(LedgerTest::amount).isEqualTo(1L);
     }
@@ -390,7 +390,7 @@ class LedgerTest {
     @Test
     void the_number_of_leases_is_bounded_and_the_first_to_end_makes_room() {
         ledger = Ledger.open(List.of(new TokenBucket(Rate.of(1_000_000, 10_000), 1_000_000, false)), NOW);
-        for (int i = 0; i < Ledger.MAX_LEASES; i++) {
+        for (int i = 0; i < OutstandingLeases.MAX_LEASES; i++) {
             assertThat(ask("h" + i, 1, 1, NOW + i % 2)).isInstanceOf(LeaseResponse.Granted.class);
         }
         assertThat(ask("new", 1, 1, NOW + 1)).isEqualTo(new LeaseResponse.Refused(9, NOW + 1, 0, 999, false));

@@ -1,7 +1,5 @@
 package dev.weir.lease;
 
-import java.util.List;
-
 /** Books for tests. */
 public final class LeaseBooks {
 
@@ -26,18 +24,17 @@ public final class LeaseBooks {
      */
     public static LeaseBook plus(LeaseBook book, long amount, long free, long nowMs, long termMs) {
         Lease lease = new Lease(
-                book.lastLeaseId() + 1,
+                book.pool().lastId() + 1,
                 amount,
                 0,
                 0,
                 new Lease.Term(nowMs, nowMs, nowMs + termMs, nowMs),
                 Lease.Reports.NONE,
                 false);
-        List<Lease> all = new java.util.ArrayList<>(book.leases());
-        all.add(lease);
-        LedgerBalance balance = new LedgerBalance(free, nowMs, nowMs + termMs, 0, LedgerBalance.Check.NONE);
-        return new LeaseBook(
-                book.clockMs(), all, book.demand(), book.request(), lease.id(), book.corrections(), balance);
+        LedgerAnswers before = book.answers();
+        LedgerBalance balance = new LedgerBalance(free, nowMs, nowMs + termMs, 0);
+        return book.with(book.pool().plus(lease))
+                .with(new LedgerAnswers(before.request(), before.scarcity(), before.check(), balance));
     }
 
     /** Returns the tokens that can be used now. */

@@ -9,6 +9,7 @@ import dev.weir.lease.LeaseSession;
 import dev.weir.lease.LeaseTerms;
 import dev.weir.lease.Ledger;
 import dev.weir.lease.LentSlots;
+import dev.weir.lease.OutstandingLease;
 import dev.weir.limit.AdmittedUse;
 import dev.weir.limit.CalendarWindow;
 import dev.weir.limit.Concurrency;
@@ -453,9 +454,8 @@ final class Lending {
         era = next;
         eraFromMs = ledger.clockMs();
         eraLent = ledger.lent();
-        eraLentUntilMs = ledger.leases().stream()
-                .mapToLong(Ledger.OutstandingLease::untilMs)
-                .reduce(eraFromMs, Math::max);
+        eraLentUntilMs =
+                ledger.leases().stream().mapToLong(OutstandingLease::untilMs).reduce(eraFromMs, Math::max);
     }
 
     private void endEra(long untilMs) {

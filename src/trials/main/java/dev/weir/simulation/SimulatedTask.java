@@ -6,6 +6,7 @@ import dev.weir.event.Decision;
 import dev.weir.event.Release;
 import dev.weir.event.Request;
 import dev.weir.lease.Ledger;
+import dev.weir.lease.OutstandingLeases;
 import dev.weir.metrics.EnforcerMetrics;
 import dev.weir.policy.PolicyTable;
 import dev.weir.processor.Decide;
@@ -249,15 +250,10 @@ final class SimulatedTask {
         if (slot.role() == SimulatedTaskSlot.Role.LEND && flaw == InjectedFlaw.LEASES_LOST) {
             state.store(Stores.LEDGERS).replaceAll((key, bytes) -> {
                 PolicyLedger of = LeaseCodec.decodeLedger(bytes, logId -> null);
-                Ledger l = of.ledger();
-                Ledger left = new Ledger(
-                        l.clockMs(),
-                        l.lastChargeMs(),
-                        l.accounts(),
-                        List.of(),
-                        l.refusals(),
-                        l.nextLeaseId(),
-                        l.earlier());
+                Ledger ledger = of.ledger();
+                OutstandingLeases none =
+                        new OutstandingLeases(List.of(), ledger.outstanding().nextId());
+                Ledger left = new Ledger(ledger.usage(), none, ledger.refused());
                 return LeaseCodec.encode(new PolicyLedger(left, of.retired()));
             });
         }

@@ -259,14 +259,14 @@ final class ClientLease {
     private void load(long nowMs) {
         clockSteps = session.clockSteps();
         LeaseBook book = holder.book();
-        clockMs = book.earliestMs(nowMs);
-        aheadMs = book.brokerAheadMs(nowMs);
+        clockMs = book.pool().earliestMs(nowMs);
+        aheadMs = book.pool().brokerAheadMs(nowMs);
         long atMs = timeMs(nowMs);
         available = book.available(nowMs, atMs);
-        free = book.balance().lendable();
-        endsMs = book.availableUntilLedgerMs(nowMs, atMs);
+        free = book.answers().balance().lendable();
+        endsMs = book.pool().availableUntilLedgerMs(nowMs, atMs);
         long secondEndsMs = (Math.floorDiv(nowMs, 1_000) + 1) * 1_000;
-        staleAtMs = Math.min(book.availableUntilMs(nowMs, atMs), secondEndsMs);
+        staleAtMs = Math.min(book.pool().availableUntilMs(nowMs, atMs), secondEndsMs);
     }
 
     /** Returns the book, including everything that was taken. */

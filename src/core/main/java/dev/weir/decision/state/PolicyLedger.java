@@ -4,6 +4,8 @@ import dev.weir.lease.LeaseRequest;
 import dev.weir.lease.LeaseResponse;
 import dev.weir.lease.LeaseTerms;
 import dev.weir.lease.Ledger;
+import dev.weir.lease.OutstandingLease;
+import dev.weir.lease.RefusedHolders;
 import dev.weir.limit.LimitAccount;
 import dev.weir.limit.SegmentedState;
 import dev.weir.policy.Policy;
@@ -64,7 +66,7 @@ public record PolicyLedger(Ledger ledger, List<SegmentedState> retired) {
             afterMs.add(
                     number == 0
                             ? (Long) ledger.clockMs()
-                            : (Long) ledger.earlier().refundable().afterMs(number - 1));
+                            : (Long) ledger.usage().earlier().refundable().afterMs(number - 1));
         }
         return afterMs;
     }
@@ -113,10 +115,10 @@ public record PolicyLedger(Ledger ledger, List<SegmentedState> retired) {
 
     private PolicyState usage(ReservedUse reserved) {
         return new PolicyState(
-                ledger.lastChargeMs(),
+                ledger.usage().lastChargeMs(),
                 0,
                 ledger.accounts(),
-                ledger.earlier().suspended(),
+                ledger.usage().earlier().suspended(),
                 retired,
                 List.of(),
                 reserved);
@@ -148,10 +150,10 @@ public record PolicyLedger(Ledger ledger, List<SegmentedState> retired) {
      */
     public long expiresAtMs() {
         long atMs = usage().expiresAtMs();
-        for (Ledger.Refusal refusal : ledger.refusals()) {
+        for (RefusedHolders.Refusal refusal : ledger.refusals()) {
             atMs = Math.max(atMs, refusal.untilMs());
         }
-        List<Ledger.OutstandingLease> leases = ledger.leases();
+        List<OutstandingLease> leases = ledger.leases();
         if (leases.isEmpty()) {
             return atMs;
         }

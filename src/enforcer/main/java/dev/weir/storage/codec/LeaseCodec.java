@@ -3,11 +3,17 @@ package dev.weir.storage.codec;
 import dev.weir.decision.state.PolicyLedger;
 import dev.weir.decision.state.PolicyState;
 import dev.weir.lease.Corrections;
+import dev.weir.lease.EarlierUse;
 import dev.weir.lease.Lease;
 import dev.weir.lease.LeaseBook;
+import dev.weir.lease.LeasePool;
 import dev.weir.lease.Ledger;
+import dev.weir.lease.LedgerUsage;
+import dev.weir.lease.OutstandingLease;
+import dev.weir.lease.OutstandingLeases;
 import dev.weir.lease.Refund;
 import dev.weir.lease.RefundableUse;
+import dev.weir.lease.RefusedHolders;
 import dev.weir.lease.SlotUse;
 import dev.weir.limit.SegmentReader;
 import java.util.ArrayList;
@@ -49,7 +55,7 @@ public final class LeaseCodec {
     /** Encodes a book without its demand and its pending request. */
     public static byte[] encode(LeaseBook book) {
         StateBytes out = StateBytes.toWrite(VERSION);
-        out.writeFixed(book.expiresAtMs());
+        out.writeFixed(book.pool().expiresAtMs());
         out.writeSigned(book.clockMs());
         out.write(book.leases().size());
         for (Lease lease : book.leases()) {
@@ -71,7 +77,7 @@ public final class LeaseCodec {
                 out.write(slots.count());
             }
         }
-        out.write(book.lastLeaseId());
+        out.write(book.pool().lastId());
         out.writeSigned(book.corrections().settled());
         out.write(book.corrections().refunds().size());
         for (Refund refund : book.corrections().refunds()) {
@@ -123,7 +129,7 @@ public final class LeaseCodec {
         }
         Corrections corrections =
                 Corrections.fromStore(settled, refunds, SlotsCodec.readFreed(in), SlotsCodec.readRenewals(in));
-        return LeaseBook.fromStore(clockMs, leases, lastLease, corrections);
+        return LeaseBook.fromStore(new LeasePool(clockMs, leases, lastLease), corrections);
     }
 
     public static byte[] encode(PolicyLedger of) {
@@ -131,9 +137,9 @@ public final class LeaseCodec {
         StateBytes out = StateBytes.toWrite(VERSION);
         out.writeFixed(of.expiresAtMs());
         out.writeSigned(ledger.clockMs());
-        out.write(ledger.nextLeaseId());
+        out.write(ledger.outstanding().nextId());
         out.write(ledger.leases().size());
-        for (Ledger.OutstandingLease lease : ledger.leases()) {
+        for (OutstandingLease lease : ledger.leases()) {
             out.write(lease.leaseId());
             out.write(lease.holder());
             out.write(lease.amount());
@@ -143,12 +149,12 @@ public final class LeaseCodec {
             out.writeSigned(lease.dueMs() - lease.untilMs());
         }
         out.write(StateCodec.encode(of.usage()));
-        Ledger.Earlier earlier = ledger.earlier();
-        boolean hasEarlier = !earlier.equals(Ledger.Earlier.NONE);
+        EarlierUse earlier = ledger.usage().earlier();
+        boolean hasEarlier = !earlier.equals(EarlierUse.NONE);
         if (!ledger.refusals().isEmpty() || hasEarlier) {
             out.write(ledger.refusals().size());
         }
-        for (Ledger.Refusal refusal : ledger.refusals()) {
+        for (RefusedHolders.Refusal refusal : ledger.refusals()) {
             out.write(refusal.holder());
             out.write(refusal.minTokens());
             out.write(refusal.requestedTokens());
@@ -202,7 +208,7 @@ public final class LeaseCodec {
         long clockMs = in.readSigned();
         long nextLease = in.read();
         int size = (int) in.read();
-        List<Ledger.OutstandingLease> leases = new ArrayList<>(size);
+        List<OutstandingLease> leases = new ArrayList<>(size);
         for (int i = 0; i < size; i++) {
             long lease = in.read();
             String holder = in.readText();
@@ -210,22 +216,24 @@ public final class LeaseCodec {
             long used = in.read();
             long wanted = in.read();
             long untilMs = clockMs + in.readSigned();
-            leases.add(new Ledger.OutstandingLease(
-                    lease, holder, amount, used, wanted, untilMs, untilMs + in.readSigned()));
+            leases.add(new OutstandingLease(lease, holder, amount, used, wanted, untilMs, untilMs + in.readSigned()));
         }
         PolicyState used = StateCodec.decode(in.readBytes(), readers);
-        List<Ledger.Refusal> refusals = new ArrayList<>();
+        List<RefusedHolders.Refusal> refusals = new ArrayList<>();
         for (long left = in.hasMore() ? in.read() : 0; left > 0; left--) {
             String holder = in.readText();
             long least = in.read();
             long wanted = in.read();
-            refusals.add(new Ledger.Refusal(holder, least, wanted, clockMs + in.readSigned()));
+            refusals.add(new RefusedHolders.Refusal(holder, least, wanted, clockMs + in.readSigned()));
         }
-        Ledger.Earlier earlier = in.hasMore()
-                ? new Ledger.Earlier(
+        EarlierUse earlier = in.hasMore()
+                ? new EarlierUse(
                         used.suspended(), in.read(), in.read(), in.readSigned(), in.readText(), readRefundable(in))
-                : Ledger.Earlier.NONE;
-        Ledger ledger = new Ledger(clockMs, used.lastChargeMs(), used.accounts(), leases, refusals, nextLease, earlier);
+                : EarlierUse.NONE;
+        Ledger ledger = new Ledger(
+                new LedgerUsage(clockMs, used.lastChargeMs(), used.accounts(), earlier),
+                new OutstandingLeases(leases, nextLease),
+                new RefusedHolders(refusals));
         return new PolicyLedger(ledger, used.retired());
     }
 }

@@ -8,6 +8,7 @@ import dev.weir.event.Admission;
 import dev.weir.event.Request;
 import dev.weir.event.StateKey;
 import dev.weir.fault.UnreadableException;
+import dev.weir.lease.EarlierUse;
 import dev.weir.lease.FreedSlots;
 import dev.weir.lease.LeaseBook;
 import dev.weir.lease.LeaseBooks;
@@ -17,9 +18,13 @@ import dev.weir.lease.LeaseResponse;
 import dev.weir.lease.LeaseSession;
 import dev.weir.lease.LeaseTerms;
 import dev.weir.lease.Ledger;
+import dev.weir.lease.LedgerUsage;
 import dev.weir.lease.LentSlots;
+import dev.weir.lease.OutstandingLease;
+import dev.weir.lease.OutstandingLeases;
 import dev.weir.lease.Refund;
 import dev.weir.lease.RefundableUse;
+import dev.weir.lease.RefusedHolders;
 import dev.weir.lease.SlotRenewal;
 import dev.weir.lease.SlotRenewals;
 import dev.weir.lease.SlotUse;
@@ -122,9 +127,9 @@ class LeaseCodecTest {
 
     private static void assertComesBack(LeaseBook book) {
         byte[] bytes = LeaseCodec.encode(book);
-        LeaseBook kept = LeaseBook.fromStore(book.clockMs(), book.leases(), book.lastLeaseId(), book.corrections());
+        LeaseBook kept = LeaseBook.fromStore(book.pool(), book.corrections());
         assertThat(LeaseCodec.decodeBook(bytes)).isEqualTo(kept);
-        assertThat(StateCodec.expiresAtMs(bytes)).isEqualTo(book.expiresAtMs());
+        assertThat(StateCodec.expiresAtMs(bytes)).isEqualTo(book.pool().expiresAtMs());
     }
 
     @Test
@@ -148,14 +153,14 @@ class LeaseCodecTest {
                 .ledger();
         ledger = ledger.handle(new LeaseRequest(2, "p2", 3, 100, List.of(), 0, 30), TERMS, NOW + 960)
                 .ledger();
-        assertThat(ledger.refusals()).extracting(Ledger.Refusal::holder).containsExactly("p1", "p2");
+        assertThat(ledger.refusals()).extracting(RefusedHolders.Refusal::holder).containsExactly("p1", "p2");
         assertComesBack(ledger);
         assertComesBack(ledger.advancedTo(NOW + 10_000));
         LeaseRequest.Report reserved = new LeaseRequest.Report(lease, 8, NOW + 960, 2, true);
         LeaseRequest.Refunds refunds = new LeaseRequest.Refunds(4, List.of(new Refund(lease, NOW + 20, 3)));
         LeaseRequest refund = LeaseRequest.report("p0", new LeaseRequest.Usage(List.of(reserved), 0, refunds));
         Ledger refunded = ledger.handle(refund, TERMS, NOW + 970).ledger();
-        assertThat(refunded.earlier().refundable().holders()).hasSize(1);
+        assertThat(refunded.usage().earlier().refundable().holders()).hasSize(1);
         assertComesBack(refunded);
         assertComesBack(refunded.reset(ledger.accounts(), "p1", NOW));
         assertComesBack(ledger.reset(ledger.accounts(), "p1", NOW));
@@ -165,19 +170,19 @@ class LeaseCodecTest {
     @Test
     void the_largest_ledger_fits_a_record() {
         String holder = "h".repeat(LeaseRequestAvro.MAX_HOLDER_BYTES);
-        Ledger.OutstandingLease lease = new Ledger.OutstandingLease(
+        OutstandingLease lease = new OutstandingLease(
                 Long.MAX_VALUE, holder, Long.MAX_VALUE, Long.MAX_VALUE, Long.MAX_VALUE, Long.MAX_VALUE, Long.MIN_VALUE);
-        Ledger.Refusal refusal = new Ledger.Refusal(holder, Long.MAX_VALUE, Long.MAX_VALUE, Long.MAX_VALUE);
+        RefusedHolders.Refusal refusal =
+                new RefusedHolders.Refusal(holder, Long.MAX_VALUE, Long.MAX_VALUE, Long.MAX_VALUE);
         Ledger empty = Ledger.open(List.of(new FixedWindow(100, 60_000, false)), NOW);
+        EarlierUse earlier = new EarlierUse(
+                List.of(), Long.MAX_VALUE, Long.MAX_VALUE, Long.MAX_VALUE, holder, mostRefundable(holder));
         Ledger largest = new Ledger(
-                empty.clockMs(),
-                empty.lastChargeMs(),
-                empty.accounts(),
-                Collections.nCopies(Ledger.MAX_LEASES, lease),
-                Collections.nCopies(Ledger.MAX_REFUSALS, refusal),
-                empty.nextLeaseId(),
-                new Ledger.Earlier(
-                        List.of(), Long.MAX_VALUE, Long.MAX_VALUE, Long.MAX_VALUE, holder, mostRefundable(holder)));
+                new LedgerUsage(empty.clockMs(), empty.usage().lastChargeMs(), empty.accounts(), earlier),
+                new OutstandingLeases(
+                        Collections.nCopies(OutstandingLeases.MAX_LEASES, lease),
+                        empty.outstanding().nextId()),
+                new RefusedHolders(Collections.nCopies(RefusedHolders.MAX_REFUSALS, refusal)));
         byte[] bytes = LeaseCodec.encode(new PolicyLedger(largest, List.of()));
         assertThat(LeaseKeys.MAX_BYTES + bytes.length).isLessThan(MAX_RECORD_BYTES - (256 << 10));
     }
