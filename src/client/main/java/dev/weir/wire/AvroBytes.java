@@ -12,6 +12,7 @@ import java.nio.ByteOrder;
 import java.time.Instant;
 import java.util.ArrayList;
 import java.util.HashMap;
+import java.util.LinkedHashMap;
 import java.util.List;
 import java.util.Map;
 import java.util.Optional;
@@ -42,10 +43,39 @@ final class AvroBytes<T extends SpecificRecord> {
     private static final OptionalInt AFTER_ID = OptionalInt.of(WriterSchemas.HEADER_LENGTH);
     private static final VarHandle LONG = MethodHandles.byteArrayViewVarHandle(long[].class, ByteOrder.LITTLE_ENDIAN);
 
+    /**
+     * What all codecs of one schema have in common. It takes a millisecond to find and compute.
+     *
+     * @param newest the fingerprint of the schema
+     * @param encoder encodes records of the schema
+     * @param earlier the earlier versions of the schema that are read, too, by their fingerprints
+     */
+    private record Versions(
+            Schema schema, long newest, BinaryMessageEncoder<SpecificRecord> encoder, Map<Long, Schema> earlier) {
+
+        private static final ClassValue<Versions> BY_CLASS = new ClassValue<>() {
+            @Override
+            protected Versions computeValue(Class<?> type) {
+                Schema schema = SpecificData.get().getSchema(type);
+                return of(schema, earlierVersions(EARLIER, schema.getName()));
+            }
+        };
+
+        static Versions of(Schema schema, List<Schema> earlier) {
+            Map<Long, Schema> byFingerprint = new LinkedHashMap<>();
+            earlier.forEach(version -> byFingerprint.put(SchemaNormalization.parsingFingerprint64(version), version));
+            return new Versions(
+                    schema,
+                    SchemaNormalization.parsingFingerprint64(schema),
+                    new BinaryMessageEncoder<>(SpecificData.get(), schema),
+                    byFingerprint);
+        }
+    }
+
     private final Schema schema;
     private final long newest;
     private final int maxItems;
-    private final BinaryMessageEncoder<T> encoder;
+    private final BinaryMessageEncoder<SpecificRecord> encoder;
     private final Map<Long, DatumReader<T>> readers = new HashMap<>();
     private final Optional<WriterSchemas<T>> framed;
 
@@ -55,7 +85,7 @@ final class AvroBytes<T extends SpecificRecord> {
     }
 
     private AvroBytes(T prototype, int maxItems, Optional<SchemaRegistry> registry) {
-        this(prototype, earlierVersions(EARLIER, prototype.getSchema().getName()), maxItems, registry);
+        this(Versions.BY_CLASS.get(prototype.getClass()), maxItems, registry);
     }
 
     /**
@@ -65,13 +95,18 @@ final class AvroBytes<T extends SpecificRecord> {
      * @param maxItems the maximum number of items of all lists and maps of a record together
      */
     AvroBytes(T prototype, List<Schema> earlier, int maxItems, Optional<SchemaRegistry> registry) {
+        this(Versions.of(prototype.getSchema(), earlier), maxItems, registry);
+    }
+
+    private AvroBytes(Versions versions, int maxItems, Optional<SchemaRegistry> registry) {
         this.maxItems = maxItems;
-        schema = prototype.getSchema();
-        newest = SchemaNormalization.parsingFingerprint64(schema);
-        encoder = new BinaryMessageEncoder<>(SpecificData.get(), schema);
+        schema = versions.schema;
+        newest = versions.newest;
+        encoder = versions.encoder;
         framed = registry.map(one -> new WriterSchemas<>(one, schema));
-        read(schema, schema);
-        earlier.forEach(version -> read(version, schema));
+        readers.put(newest, GeneratedClasses.reader(schema, schema));
+        versions.earlier.forEach(
+                (fingerprint, version) -> readers.put(fingerprint, GeneratedClasses.reader(version, schema)));
     }
 
     /**
@@ -97,10 +132,6 @@ final class AvroBytes<T extends SpecificRecord> {
                             .formatted(avro.schema.getName(), avro.newest));
         }
         return avro;
-    }
-
-    private void read(Schema written, Schema wanted) {
-        readers.put(SchemaNormalization.parsingFingerprint64(written), GeneratedClasses.reader(written, wanted));
     }
 
     byte[] encode(T event) {
