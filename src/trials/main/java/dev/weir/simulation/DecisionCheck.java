@@ -113,7 +113,7 @@ final class DecisionCheck {
         }
         due.forEach((source, requested) -> {
             Violation.unless(
-                    mayWait(requested), ANSWERED_ONCE, source + " is committed without a decision: " + requested);
+                    mayWait(requested), ANSWERED_ONCE, () -> source + " is committed without a decision: " + requested);
             waited.add(source);
         });
     }
@@ -150,7 +150,7 @@ final class DecisionCheck {
             Violation.unless(
                     without == waiting,
                     ANSWERED_ONCE,
-                    task + " has " + waiting + " waiting requests, without a decision are " + due.keySet());
+                    () -> task + " has " + waiting + " waiting requests, without a decision are " + due.keySet());
         }
     }
 
@@ -180,7 +180,8 @@ final class DecisionCheck {
         }
         Request.Source source = RecordOrigin.read(entry.headers()).orElseThrow().source();
         Object requested = underWay.remove(source);
-        Violation.unless(requested != null, ANSWERED_ONCE, source + " is routed, but not committed, or routed before");
+        Violation.unless(
+                requested != null, ANSWERED_ONCE, () -> source + " is routed, but not committed, or routed before");
         due.put(source, requested);
     }
 
@@ -240,17 +241,17 @@ final class DecisionCheck {
         Violation.unless(
                 context.order() != null || source.partition() == partition,
                 DECIDED_ALIKE,
-                source + " was routed, but its position is not recorded");
+                () -> source + " was routed, but its position is not recorded");
         DecisionOrder order = context.order() == null ? new DecisionOrder(source.offset(), 0) : context.order();
         DecisionOrder last = positions.put(partition, order);
         Violation.unless(
                 last == null || last.compareTo(order) < 0,
                 DECIDED_ALIKE,
-                source + " is recorded at " + order + ", but was decided after " + last);
+                () -> source + " is recorded at " + order + ", but was decided after " + last);
         Violation.unless(
                 context.policiesChecksum() == used.policies().checksum(),
                 DECIDED_ALIKE,
-                source + " records other policies than those that decided it");
+                () -> source + " records other policies than those that decided it");
     }
 
     private MapStates neverExpiring() {
@@ -324,7 +325,7 @@ final class DecisionCheck {
                                             && ending.client().equals(request.client())
                                             && ending.reservationId().equals(request.requestId())),
                     DECIDED_ALIKE,
-                    request + " is cancelled, but it did not wait, or nobody has ended it");
+                    () -> request + " is cancelled, but it did not wait, or nobody has ended it");
         }
         return isCancelled;
     }
@@ -332,7 +333,9 @@ final class DecisionCheck {
     private Object take(Request.Source source) {
         Object expected = due.remove(source);
         Violation.unless(
-                expected != null, ANSWERED_ONCE, source + " is decided, but was not committed, or was decided before");
+                expected != null,
+                ANSWERED_ONCE,
+                () -> source + " is decided, but was not committed, or was decided before");
         return expected;
     }
 

@@ -145,7 +145,7 @@ final class LeaseCheck {
     private void count(StateKey key, Request request, long atMs) {
         Sum sum = sum(key);
         if (request.kind() == RequestKind.SETTLE) {
-            Violation.unless(request.cost() >= 0, NEVER_ABOVE, key + " is refunded by " + request);
+            Violation.unless(request.cost() >= 0, NEVER_ABOVE, () -> key + " is refunded by " + request);
             sum.settled += request.cost();
         } else if (request.kind() == RequestKind.CONSUME && request.cost() > 0) {
             sum.used += request.cost();
@@ -177,7 +177,8 @@ final class LeaseCheck {
             Ledger ledger = LeaseCodec.decodeLedger(stored, logId -> new MapSegments())
                     .ledger()
                     .advancedTo(nowMs + MOST_TERM_MS);
-            Violation.unless(ledger.lent() == 0, ACCOUNTED_FOR, key + " has outstanding leases: " + ledger.leases());
+            Violation.unless(
+                    ledger.lent() == 0, ACCOUNTED_FOR, () -> key + " has outstanding leases: " + ledger.leases());
             if (key.policyId().equals(SchedulePolicies.HOUR)) {
                 checkCharged(key, ledger.accounts().get(0).used(nowMs));
             }

@@ -98,7 +98,7 @@ final class QueueCheck {
                 }
             }
         }
-        Violation.unless(due.isEmpty(), ANSWERED_ONCE, "admitted without a decision: " + due.keySet());
+        Violation.unless(due.isEmpty(), ANSWERED_ONCE, () -> "admitted without a decision: " + due.keySet());
     }
 
     private void follow(SimulatedPartition partition) {
@@ -125,11 +125,11 @@ final class QueueCheck {
         RequestKind kind = due.remove(source);
         if (kind == null) {
             boolean ends = decision.endsWait() && waiting.containsKey(source) && ended.add(source);
-            Violation.unless(ends, decision.endsWait() ? ENDS_ONCE : ANSWERED_ONCE, "decided again: " + decision);
+            Violation.unless(ends, decision.endsWait() ? ENDS_ONCE : ANSWERED_ONCE, () -> "decided again: " + decision);
             end(id, decision);
         } else {
             boolean isEnd = kind == RequestKind.CONSUME && !decision.repeated() && decision.endsWait();
-            Violation.unless(!isEnd, ENDS_ONCE, "ended before it was queued: " + decision);
+            Violation.unless(!isEnd, ENDS_ONCE, () -> "ended before it was queued: " + decision);
             if (kind == RequestKind.CONSUME && decision.outcome() == Outcome.QUEUED && !decision.repeated()) {
                 waiting.put(source, id);
                 waitingById.merge(id, 1, Integer::sum);
@@ -139,20 +139,20 @@ final class QueueCheck {
 
     private void end(Id id, Object what) {
         int left = waitingById.merge(id, -1, Integer::sum);
-        Violation.unless(left >= 0, ENDS_ONCE, "did not wait, or ended before: " + what);
+        Violation.unless(left >= 0, ENDS_ONCE, () -> "did not wait, or ended before: " + what);
     }
 
     private void released(Release release, long appendMs) {
         Violation.unless(
                 release.releaseAtNanos() <= (appendMs + MOST_AHEAD_MS) * NANOS_PER_MS,
                 BY_BROKER_TIME,
-                "written at " + appendMs + ", too far ahead: " + release);
+                () -> "written at " + appendMs + ", too far ahead: " + release);
         releases.add(release);
         end(new Id(release.client(), release.requestId()), release);
         Violation.unless(
                 release.key().isEmpty() != SchedulePolicies.isKeyed(release.queue()),
                 IN_SEQUENCE,
-                "has a wrong key: " + release);
+                () -> "has a wrong key: " + release);
         BucketId bucket = BucketId.of(release.queue(), release.key());
         Outflow outflow = outflows.computeIfAbsent(bucket, id -> new Outflow(SchedulePolicies.burst(id.queue())));
         boolean beginsAnew = SchedulePolicies.isKeyed(release.queue()) && release.sequence() == 1; // the key was idle
@@ -160,12 +160,12 @@ final class QueueCheck {
         Violation.unless(
                 release.sequence() == outflow.sequence && release.releaseAtNanos() >= outflow.lastNanos,
                 IN_SEQUENCE,
-                "must have sequence " + outflow.sequence + ", not before " + outflow.lastNanos + ": " + release);
+                () -> "must have sequence " + outflow.sequence + ", not before " + outflow.lastNanos + ": " + release);
         outflow.lastNanos = release.releaseAtNanos();
         long limit = schedulePolicies.mostLimit(release.queue());
         Violation.unless(
                 outflow.pace.earlyNanos(limit, release.releaseAtNanos(), release.cost()) <= 0,
                 IN_PACE,
-                "too early: " + release);
+                () -> "too early: " + release);
     }
 }

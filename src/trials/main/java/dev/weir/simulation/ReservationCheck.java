@@ -47,12 +47,12 @@ final class ReservationCheck {
             Violation.unless(
                     reservations.follow(request, decision).isPresent(),
                     ENDS_ONCE,
-                    decision + " is about a reservation that is not open");
+                    () -> decision + " is about a reservation that is not open");
         } else if (decision.reason() == Reason.ALREADY_ENDED) {
             Violation.unless(
                     reservations.get(request).filter(Reserved::isEnded).isPresent(),
                     ENDS_ONCE,
-                    decision + " is about a reservation that nobody has ended");
+                    () -> decision + " is about a reservation that nobody has ended");
         } else if (request.kind() == RequestKind.CONSUME
                 && decision.outcome() == Outcome.ALLOWED
                 && decision.reason() != Reason.NO_POLICY) {

@@ -36,6 +36,7 @@ final class RestartCheck {
     private final WeirConfig config;
     private final InjectedFlaw flaw;
     private final Map<SimulatedTask, Map<Bytes, Long>> waitingSince = new WeakHashMap<>();
+    private final Map<SimulatedTaskSlot, LocalState> restored = new HashMap<>();
 
     RestartCheck(SimulatedCluster cluster, WeirConfig config, InjectedFlaw flaw) {
         this.cluster = cluster;
@@ -45,7 +46,7 @@ final class RestartCheck {
 
     void check(SimulatedTask task, SimulatedInstance instance) {
         int most = task.slot.role() == SimulatedTaskSlot.Role.DECIDE ? 2 : 1;
-        Violation.unless(task.timers() <= most, BOUNDED, task + " has " + task.timers() + " punctuations");
+        Violation.unless(task.timers() <= most, BOUNDED, () -> task + " has " + task.timers() + " punctuations");
         switch (task.slot.role()) {
             case DECIDE -> {
                 checkAnswers(task, Stores.IDEMPOTENCY);
@@ -76,7 +77,7 @@ final class RestartCheck {
         Violation.unless(
                 notes <= config.state().most().idempotencyKeys() && kept <= 2 * notes,
                 BOUNDED,
-                task + " stores " + kept + " answers");
+                () -> task + " stores " + kept + " answers");
     }
 
     /**
@@ -99,19 +100,28 @@ final class RestartCheck {
             Violation.unless(
                     task.wokenMs() <= untilMs + SchedulePolicies.MOST_WAIT_MS + TICK_MS,
                     BOUNDED,
-                    task + ", woken at " + task.wokenMs() + ", lets one wait since " + sinceMs + ": " + waiter);
+                    () -> task + ", woken at " + task.wokenMs() + ", lets one wait since " + sinceMs + ": " + waiter);
         });
     }
 
     /** Compares stores with those restored from committed changelog records. */
     private void checkStores(SimulatedTask task, List<String> names) {
-        LocalState restored = new LocalState(task.slot, cluster, flaw);
+        LocalState restored = restored(task);
         for (String name : names) {
-            restored.follow(name, Long.MAX_VALUE);
             if (!sameBytes(restored.store(name), task.state().store(name))) {
                 throw new Violation(RESTORED_AS_IT_WAS, task + " has another " + name + " than a restored task");
             }
         }
+    }
+
+    /**
+     * Returns the stores of a task as restored from its changelogs. They continue from where the last check stopped:
+     * records before that are committed or aborted for good, and compaction removes only what later records replace.
+     */
+    private LocalState restored(SimulatedTask task) {
+        LocalState stores = restored.computeIfAbsent(task.slot, slot -> new LocalState(slot, cluster, flaw));
+        stores.restore();
+        return stores;
     }
 
     private static boolean sameBytes(Map<Bytes, byte[]> one, Map<Bytes, byte[]> other) {
@@ -122,8 +132,7 @@ final class RestartCheck {
 
     /** Compares the queues with those restored from committed changelog records. */
     private void checkQueues(SimulatedTask task, SimulatedInstance instance) {
-        LocalState restored = new LocalState(task.slot, cluster, flaw);
-        restored.restore();
+        LocalState restored = restored(task);
         QueueRegistry queues = new QueueRegistry();
         Shape shape = new Shape(
                 instance.policies,

@@ -334,7 +334,7 @@ final class Simulation {
         group.members().forEach(GroupMember::liveOn);
         hearAll();
         for (int rounds = 0; !round(); rounds++) {
-            Violation.unless(rounds < MOST_EVENTS, Violation.Promise.DRAINS, checks.left());
+            Violation.unless(rounds < MOST_EVENTS, Violation.Promise.DRAINS, checks::left);
         }
         for (long endMs = nowMs + 3 * SchedulePlan.MOST_TERM_MS; plan.shares() && nowMs < endMs; ) {
             round(); // leases are returned or end

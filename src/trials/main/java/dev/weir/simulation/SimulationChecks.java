@@ -101,7 +101,7 @@ final class SimulationChecks {
 
     private static void requireEmpty(SimulatedTask task, String store) {
         int left = task.state().store(store).size();
-        Violation.unless(left == 0, BOUNDED, task + " keeps " + left + " of " + store + ", but nothing waits");
+        Violation.unless(left == 0, BOUNDED, () -> task + " keeps " + left + " of " + store + ", but nothing waits");
     }
 
     /** Checks the queues again, by the checks that are also used with real brokers. */
@@ -126,7 +126,7 @@ final class SimulationChecks {
         faults.addAll(new QueueAudit(requests, reported, inTheirOrder()).order());
         for (QueueRules rules : schedulePolicies.queues()) {
             List<String> tooFast = audit.total(rules);
-            Violation.unless(tooFast.isEmpty(), IN_PACE, String.join("\n", tooFast));
+            Violation.unless(tooFast.isEmpty(), IN_PACE, () -> String.join("\n", tooFast));
             if (schedulePolicies.isUnchanged(rules.id())) {
                 faults.addAll(audit.pace(rules));
                 faults.addAll(audit.expiries(rules));
@@ -135,7 +135,7 @@ final class SimulationChecks {
                 }
             }
         }
-        Violation.unless(faults.isEmpty(), ENDS_ONCE, String.join("\n", faults));
+        Violation.unless(faults.isEmpty(), ENDS_ONCE, () -> String.join("\n", faults));
     }
 
     /**

@@ -1,5 +1,7 @@
 package dev.weir.simulation;
 
+import java.util.function.Supplier;
+
 /** A promise that does not hold. */
 final class Violation extends AssertionError {
 
@@ -42,9 +44,10 @@ final class Violation extends AssertionError {
         this.promise = promise;
     }
 
-    static void unless(boolean holds, Promise promise, String what) {
+    /** @param what returns the description: most checks succeed, and long texts take time */
+    static void unless(boolean holds, Promise promise, Supplier<String> what) {
         if (!holds) {
-            throw new Violation(promise, what);
+            throw new Violation(promise, what.get());
         }
     }
 }
