@@ -213,7 +213,9 @@ public final class Decider {
             Request request, PoliciesInForce inForce, PolicyTable policies, boolean reserves) {
         Evaluation evaluated = Evaluation.of(request, inForce, states, shared);
         if (shared instanceof LeaseContext) {
-            evaluated = evaluated.demanded();
+            Evaluation demanded = evaluated.demanded();
+            demanded.store(evaluated, states, shared);
+            evaluated = demanded;
             AwaitLease wait = evaluated.awaitLease();
             if (wait != null) {
                 return wait;
@@ -235,7 +237,7 @@ public final class Decider {
         boolean isPeek = request.kind() == RequestKind.PEEK;
         Reserving reserving = refused || isPeek ? Reserving.NONE : wanted;
         Evaluation charged = isPeek || evaluated.rejected() ? evaluated : evaluated.charged(refused, reserving);
-        charged.store(evaluated, states);
+        charged.store(evaluated, states, shared);
         if (refused) {
             Decision denied = refusal(request, charged);
             if (isFull) {

@@ -177,7 +177,7 @@ record Evaluation(PolicyCheck[] checks, long nowMs, long leaseTimeMs, Throttling
         return atMs;
     }
 
-    /** Records the demand for leases, unless another policy denies the request anyway. Returns the checks with it. */
+    /** Returns the checks with the demand for leases, unless another policy denies the request anyway. */
     Evaluation demanded() {
         boolean isAnyLeased = false;
         for (PolicyCheck check : checks) {
@@ -240,12 +240,15 @@ record Evaluation(PolicyCheck[] checks, long nowMs, long leaseTimeMs, Throttling
         return new Evaluation(checks, nowMs, leaseTimeMs, again, shapingIndex).withThrottling(usages);
     }
 
-    /** Stores the states that differ from those of {@code before}. */
+    /** Stores the states and leases that differ from those of {@code before}, which is stored. */
     @SuppressWarnings("ReferenceEquality") // an unchanged usage is the same object
-    void store(Evaluation before, WritablePolicyStates states) {
+    void store(Evaluation before, WritablePolicyStates states, QuotaSource shared) {
         for (int i = 0; i < checks.length; i++) {
             if (checks[i] instanceof CountedCheck counted && counted.usage != ((CountedCheck) before.checks[i]).usage) {
                 states.put(counted.of.key, counted.usage.state());
+            }
+            if (checks[i] instanceof LeasedCheck leased && shared instanceof LeaseContext context) {
+                leased.effects.write(leased.of.key, ((LeasedCheck) before.checks[i]).effects, context.leases());
             }
         }
     }

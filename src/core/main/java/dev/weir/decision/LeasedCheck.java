@@ -1,7 +1,6 @@
 package dev.weir.decision;
 
 import dev.weir.decision.state.HeldCharge;
-import dev.weir.decision.state.WritableLeases;
 import dev.weir.event.AwaitLease;
 import dev.weir.event.RequestKind;
 import dev.weir.lease.LastCheck;
@@ -24,17 +23,21 @@ final class LeasedCheck extends PolicyCheck {
         UNANSWERED
     }
 
+    /** The leases, and what the request changes of them. */
+    final LeaseEffects effects;
+
     private final LeasedPolicy leased;
     private final LeaseBook book;
     private final long nowMs;
     private final long atMs;
     private final Shortage shortage;
 
-    private LeasedCheck(LeasedPolicy of, LeaseBook book, long atMs, Shortage shortage) {
+    private LeasedCheck(LeasedPolicy of, LeaseEffects effects, long atMs, Shortage shortage) {
         super(of);
+        this.effects = effects;
         this.leased = of;
-        this.book = book;
-        this.nowMs = of.context.nowMs();
+        this.book = effects.book();
+        this.nowMs = of.nowMs;
         this.atMs = atMs;
         this.shortage = shortage;
     }
@@ -44,17 +47,16 @@ final class LeasedCheck extends PolicyCheck {
      * {@link LeasedPolicy#decisionTimeMs}. For a PEEK, which takes nothing, this is also what the ledger could lend.
      */
     static LeasedCheck of(LeasedPolicy of, long atMs) {
-        return new LeasedCheck(of, of.book, atMs, of.takes() ? shortage(of, atMs) : Shortage.NONE);
+        Shortage shortage = of.takes() ? shortage(of, atMs) : Shortage.NONE;
+        return new LeasedCheck(of, LeaseEffects.none(of.book), atMs, shortage);
     }
 
     private static Shortage shortage(LeasedPolicy of, long atMs) {
         LeaseBook book = of.book;
         long cost = of.request.cost();
-        long nowMs = of.context.nowMs();
+        long nowMs = of.nowMs;
         if (!of.isPeek()) {
-            boolean isBehindWaiting = of.context.isFirstAttempt()
-                    && of.mayWait()
-                    && of.context.leases().hasWaiting(of.key);
+            boolean isBehindWaiting = of.isFirstAttempt && of.mayWait() && of.leases.hasWaiting(of.key);
             return isBehindWaiting
                     ? Shortage.BEHIND_WAITING
                     : cost > book.available(nowMs, atMs) ? Shortage.TOO_LITTLE : Shortage.NONE;
@@ -67,8 +69,8 @@ final class LeasedCheck extends PolicyCheck {
                 : Shortage.UNANSWERED;
     }
 
-    private LeasedCheck with(LeaseBook other) {
-        return new LeasedCheck(leased, other, atMs, shortage);
+    private LeasedCheck with(LeaseEffects next) {
+        return new LeasedCheck(leased, next, atMs, shortage);
     }
 
     /** Returns whether the request may be permitted if it waits. */
@@ -89,37 +91,33 @@ final class LeasedCheck extends PolicyCheck {
         return shouldWait() ? new AwaitLease(leased.key, leased.maxWaitMs()) : null;
     }
 
-    /** Records the demand or the question in the leases, once per request. Returns this check with the demand. */
+    /** Returns this check with the demand or the question of the request, which each request has once. */
     LeasedCheck demanded() {
-        WritableLeases leases = leased.context.leases();
         long cost = leased.request.cost();
-        if (shortage == Shortage.UNANSWERED && leased.context.isFirstAttempt()) {
-            leases.recordQuestion(leased.key, cost);
+        if (!leased.isFirstAttempt) {
+            return this;
         }
-        boolean demands = leased.context.isFirstAttempt() && leased.request.kind() == RequestKind.CONSUME && cost > 0;
+        if (shortage == Shortage.UNANSWERED) {
+            return with(effects.withQuestion(cost));
+        }
+        boolean demands = leased.request.kind() == RequestKind.CONSUME && cost > 0;
         if (!demands || leased.neverFits()) {
             return this;
         }
-        LeaseBook demanded = book.withDemand(cost, nowMs);
-        leases.put(leased.key, demanded);
-        if (exceeds()) {
-            leases.recordUnmetDemand(leased.key, cost);
-        }
-        return with(demanded);
+        LeaseEffects demanded = effects.with(book.withDemand(cost, nowMs));
+        return with(exceeds() ? demanded.withUnmetDemand(cost) : demanded);
     }
 
     /**
-     * Uses the leases, unless the request is denied, and returns this check after that. A reset frees what all holders
-     * have used.
+     * Returns this check after the leases were used, unless the request is denied. A reset frees what all holders have
+     * used.
      *
      * @param reserving the reservation that the request creates, which can be refunded
      */
     LeasedCheck charged(boolean denied, Reserving reserving) {
-        WritableLeases leases = leased.context.leases();
         long cost = leased.request.cost();
         if (!denied && leased.request.kind() == RequestKind.RESET) {
-            leases.reset(leased.key);
-            return with(leases.book(leased.key));
+            return with(effects.reset());
         }
         if (denied || cost == 0) {
             return this;
@@ -132,8 +130,7 @@ final class LeasedCheck extends PolicyCheck {
         } else {
             charged = reserving.isPresent() ? book.reserve(cost, nowMs, atMs) : book.take(cost, nowMs, atMs);
         }
-        leases.put(leased.key, charged);
-        return with(charged);
+        return with(effects.with(charged));
     }
 
     /** Returns what a reservation took of the leases since an earlier check. */
@@ -197,7 +194,7 @@ final class LeasedCheck extends PolicyCheck {
         }
         if (isLeaseLate(index) || book.mayBeGranted(leased.request.cost(), leased.leaseTerms, nowMs)) {
             long elapsedMs = last instanceof LastRequest.Pending pending ? nowMs - pending.sentMs() : 0;
-            return Math.max(1, leased.context.leases().roundTripMs() - elapsedMs);
+            return Math.max(1, leased.leases.roundTripMs() - elapsedMs);
         }
         boolean isKnown = last instanceof LastRequest.Refused refused && refused.retryAtMs() < Long.MAX_VALUE;
         // otherwise the ledger does not know the current limit yet

@@ -1,5 +1,6 @@
 package dev.weir.decision;
 
+import dev.weir.decision.state.HeldLeases;
 import dev.weir.decision.state.LeaseContext;
 import dev.weir.event.Request;
 import dev.weir.event.RequestKind;
@@ -10,24 +11,31 @@ import dev.weir.policy.Policy;
 /** A policy with shared limits, with the leases held of them. A lease covers all limits of the policy together. */
 final class LeasedPolicy extends AppliedPolicy {
 
-    final LeaseContext context;
+    final HeldLeases leases;
+    final long nowMs;
+    final boolean isFirstAttempt;
     final LeaseTerms leaseTerms;
     final int tightestIndex;
 
     /** The leases before the request. */
     final LeaseBook book;
 
+    private final boolean isWaitPossible;
+
     LeasedPolicy(Policy policy, Request request, LeaseContext context) {
         super(policy, request);
-        this.context = context;
-        leaseTerms = context.leases().terms(key);
+        leases = context.leases();
+        nowMs = context.nowMs();
+        isFirstAttempt = context.isFirstAttempt();
+        isWaitPossible = context.mayWait();
+        leaseTerms = leases.terms(key);
         tightestIndex = policy.tightestIndex();
-        book = context.leases().book(key);
+        book = leases.book(key);
     }
 
     /** Returns the decision time of the leases, in ledger time. */
     long decisionTimeMs() {
-        return book.decisionTimeMs(context.nowMs());
+        return book.decisionTimeMs(nowMs);
     }
 
     boolean isPeek() {
@@ -36,7 +44,7 @@ final class LeasedPolicy extends AppliedPolicy {
 
     /** Returns whether the request can wait for a lease, or for the answer to a question. */
     boolean mayWait() {
-        return context.mayWait() && (isPeek() || request.kind() == RequestKind.CONSUME);
+        return isWaitPossible && (isPeek() || request.kind() == RequestKind.CONSUME);
     }
 
     /** Returns whether the request can never be permitted. */
@@ -46,7 +54,7 @@ final class LeasedPolicy extends AppliedPolicy {
 
     /** Returns the longest wait. A PEEK waits for an answer even if requests do not wait for leases. */
     long maxWaitMs() {
-        long maxWaitMs = policy.sharing().maxWaitMs().orElseGet(context.leases()::leaseWaitMs);
-        return maxWaitMs == 0 && isPeek() ? context.leases().leaseWaitMs() : maxWaitMs;
+        long maxWaitMs = policy.sharing().maxWaitMs().orElseGet(leases::leaseWaitMs);
+        return maxWaitMs == 0 && isPeek() ? leases.leaseWaitMs() : maxWaitMs;
     }
 }

@@ -3,7 +3,8 @@ package dev.weir.decision;
 import dev.weir.policy.Policy;
 
 /**
- * What the limits of one policy say to a request: an immutable value. A {@link #rejects rejection} and the consequences
+ * What the limits of one policy say to a request: an immutable value. What a charge changes is part of the check after
+ * it, and the {@link Decider} stores it. A {@link #rejects rejection} and the consequences
  * of a refusal follow from the policy; everything else differs by where the limits are counted.
  */
 abstract sealed class PolicyCheck permits CountedCheck, LeasedCheck {

@@ -316,7 +316,7 @@ public record LeaseBook(LeasePool pool, Demand demand, LedgerAnswers answers, Co
      * Returns the book after the usage of the limit was freed. What the ledger has responded before no longer holds,
      * nor does what it responds to an open request.
      */
-    LeaseBook reset() {
+    public LeaseBook reset() {
         return with(LedgerAnswers.NONE);
     }
 
