@@ -38,7 +38,8 @@ class LayeringTest {
         "dev.weir.lease",
         "dev.weir.limit",
         "dev.weir.policy",
-        "dev.weir.shape.."
+        "dev.weir.shape..",
+        "dev.weir.time"
     };
 
     @ArchTest
@@ -61,10 +62,11 @@ class LayeringTest {
     @ArchTest
     static final ArchRule queues_use_only_the_core = uses("dev.weir.shape..", CORE);
 
-    /** Returns a rule: the package uses only itself, the JDK and the given packages. */
+    /** Returns a rule: the package uses only itself, the JDK, times and the given packages. */
     private static ArchRule uses(String one, String... others) {
         List<String> allowed = new ArrayList<>(List.of(others));
         allowed.add(one);
+        allowed.add("dev.weir.time");
         allowed.add("java..");
         return classes()
                 .that()
@@ -124,6 +126,7 @@ class LayeringTest {
                     "dev.weir.limit",
                     "dev.weir.policy",
                     "dev.weir.shape",
+                    "dev.weir.time",
                     "dev.weir.wire",
                     "dev.weir.wire.json");
 

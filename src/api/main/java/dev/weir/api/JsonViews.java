@@ -17,6 +17,7 @@ import dev.weir.rules.ChangeDetails;
 import dev.weir.rules.PolicyTopic.Change;
 import dev.weir.shape.QueueView;
 import dev.weir.shape.rules.QueueRules;
+import dev.weir.time.DueTime;
 import dev.weir.wire.PolicyAvro.Applied;
 import dev.weir.wire.json.DecisionJson;
 import dev.weir.wire.json.Json;
@@ -190,7 +191,7 @@ public final class JsonViews {
         json.put("free", usage.free());
         LeaseResponse.Checked check = usage.check();
         json.put("lendable", Math.max(0, check.free()));
-        json.put("retryAfterMs", check.retryAfterMs() == Long.MAX_VALUE ? null : (Long) check.retryAfterMs());
+        json.put("retryAfterMs", check.retryAfterMs() == DueTime.NEVER ? null : (Long) check.retryAfterMs());
         json.put("heldUnused", check.isLent());
         ArrayNode holders = json.putArray("holders");
         Map<String, ObjectNode> byName = new LinkedHashMap<>();

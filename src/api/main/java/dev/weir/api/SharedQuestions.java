@@ -8,6 +8,7 @@ import dev.weir.query.InstanceQueries.LedgerQuestion;
 import dev.weir.query.InstanceQueries.Result;
 import dev.weir.server.http.ProblemDetails;
 import dev.weir.server.http.QueryParameters;
+import dev.weir.time.DueTime;
 import dev.weir.wire.json.Json;
 import java.net.URLEncoder;
 import java.nio.charset.StandardCharsets;
@@ -114,7 +115,7 @@ final class SharedQuestions {
                 0,
                 json.get("at").longValue(),
                 json.get("lendable").longValue(),
-                retryAfterMs.isNull() ? Long.MAX_VALUE : retryAfterMs.longValue(),
+                retryAfterMs.isNull() ? DueTime.NEVER : retryAfterMs.longValue(),
                 json.get("heldUnused").booleanValue());
     }
 }

@@ -6,6 +6,7 @@ import dev.weir.event.RequestKind;
 import dev.weir.lease.LastCheck;
 import dev.weir.lease.LastRequest;
 import dev.weir.lease.LeaseBook;
+import dev.weir.time.DueTime;
 import java.util.Optional;
 import java.util.OptionalLong;
 
@@ -189,14 +190,14 @@ final class LeasedCheck extends PolicyCheck {
         LastRequest last = book.request();
         Optional<LastCheck.Refused> checked = refusedCheck();
         if (checked.isPresent()
-                && checked.get().retryAtMs() < Long.MAX_VALUE) { // or the ledger has another limit by now
+                && checked.get().retryAtMs() < DueTime.NEVER) { // or the ledger has another limit by now
             return Math.max(1, checked.get().retryAtMs() - nowMs);
         }
         if (isLeaseLate(index) || book.mayBeGranted(leased.request.cost(), leased.leaseTerms, nowMs)) {
             long elapsedMs = last instanceof LastRequest.Pending pending ? nowMs - pending.sentMs() : 0;
             return Math.max(1, leased.leases.roundTripMs() - elapsedMs);
         }
-        boolean isKnown = last instanceof LastRequest.Refused refused && refused.retryAtMs() < Long.MAX_VALUE;
+        boolean isKnown = last instanceof LastRequest.Refused refused && refused.retryAtMs() < DueTime.NEVER;
         // otherwise the ledger does not know the current limit yet
         long retryAtMs = isKnown ? ((LastRequest.Refused) last).retryAtMs() : last.nextAttemptAtMs(leased.leaseTerms);
         return Math.max(1, retryAtMs - nowMs);

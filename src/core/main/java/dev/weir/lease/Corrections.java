@@ -1,6 +1,7 @@
 package dev.weir.lease;
 
 import dev.weir.limit.Limit;
+import dev.weir.time.DueTime;
 import java.util.ArrayList;
 import java.util.List;
 
@@ -12,7 +13,7 @@ import java.util.List;
  * @param freed slots that the ledger has counted, and that were freed since; at most {@value #MAX_REFUNDS}
  * @param renewals renewals of slots
  * @param dueMs when the refunds and freed slots are reported if no message is sent before, by the holder's clock;
- *     {@link Long#MAX_VALUE} if there are none
+ *     {@link DueTime#NEVER} if there are none
  */
 public record Corrections(
         long settled, List<Refund> refunds, List<FreedSlots> freed, SlotRenewals renewals, long dueMs) {
@@ -27,7 +28,7 @@ public record Corrections(
     private static final int MANY_REFUNDS = 64;
 
     /** There is nothing to report. */
-    public static final Corrections NONE = new Corrections(0, List.of(), List.of(), SlotRenewals.NONE, Long.MAX_VALUE);
+    public static final Corrections NONE = new Corrections(0, List.of(), List.of(), SlotRenewals.NONE, DueTime.NEVER);
 
     public Corrections {
         refunds = List.copyOf(refunds);
@@ -38,7 +39,7 @@ public record Corrections(
     public static Corrections fromStore(
             long settled, List<Refund> refunds, List<FreedSlots> freed, SlotRenewals renewals) {
         boolean isNone = refunds.isEmpty() && freed.isEmpty();
-        return new Corrections(settled, refunds, freed, renewals, isNone ? Long.MAX_VALUE : Long.MIN_VALUE);
+        return new Corrections(settled, refunds, freed, renewals, isNone ? DueTime.NEVER : Lease.LONG_AGO_MS);
     }
 
     Corrections withSettled(long more) {
@@ -60,7 +61,7 @@ public record Corrections(
         } else if (next.size() < MAX_REFUNDS) {
             next.add(refund);
         }
-        long earliestMs = next.size() >= MANY_REFUNDS ? Long.MIN_VALUE : Math.min(dueMs, atMs);
+        long earliestMs = next.size() >= MANY_REFUNDS ? Lease.LONG_AGO_MS : Math.min(dueMs, atMs);
         return new Corrections(settled, next, freed, renewals, earliestMs);
     }
 
@@ -70,7 +71,7 @@ public record Corrections(
         if (next.size() < MAX_REFUNDS) {
             next.add(slots);
         }
-        long earliestMs = next.size() >= MANY_REFUNDS ? Long.MIN_VALUE : Math.min(dueMs, atMs);
+        long earliestMs = next.size() >= MANY_REFUNDS ? Lease.LONG_AGO_MS : Math.min(dueMs, atMs);
         return new Corrections(settled, refunds, next, renewals, earliestMs);
     }
 

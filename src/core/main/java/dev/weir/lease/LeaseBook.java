@@ -1,5 +1,6 @@
 package dev.weir.lease;
 
+import dev.weir.time.DueTime;
 import java.util.List;
 import java.util.Optional;
 import java.util.OptionalLong;
@@ -74,17 +75,17 @@ public record LeaseBook(LeasePool pool, Demand demand, LedgerAnswers answers, Co
      */
     public static LeaseBook reconstructed(
             long available, OptionalLong free, long atMs, long retryAfterMs, boolean isLent) {
-        Lease.Term term = new Lease.Term(atMs, atMs, Long.MAX_VALUE, 0);
+        Lease.Term term = new Lease.Term(atMs, atMs, DueTime.NEVER, 0);
         Lease lease = new Lease(1, available, 0, 0, term, Lease.Reports.NONE, false);
         LedgerBalance balance = free.isEmpty()
                 ? LedgerBalance.UNKNOWN
-                : new LedgerBalance(free.getAsLong(), Lease.LONG_AGO_MS, Long.MAX_VALUE, 0);
+                : new LedgerBalance(free.getAsLong(), Lease.LONG_AGO_MS, DueTime.NEVER, 0);
         boolean isRefused = retryAfterMs != 0;
         LedgerAnswers answers = new LedgerAnswers(
                 isRefused
                         ? new LastRequest.Refused(0, OptionalLong.of(1), retryAfterMs, retryAfterMs)
                         : LastRequest.NONE,
-                isRefused ? new Scarcity(1, Long.MAX_VALUE, isLent) : Scarcity.NONE,
+                isRefused ? new Scarcity(1, DueTime.NEVER, isLent) : Scarcity.NONE,
                 LastCheck.NONE,
                 balance);
         return new LeaseBook(new LeasePool(atMs, List.of(lease), 1), Demand.NONE, answers, Corrections.NONE);
@@ -330,7 +331,7 @@ public record LeaseBook(LeasePool pool, Demand demand, LedgerAnswers answers, Co
         }
         Corrections next = corrections.with(renewals().unanswered());
         for (FreedSlots freed : renewals().freedUnanswered()) {
-            next = next.with(freed, Long.MIN_VALUE);
+            next = next.with(freed, Lease.LONG_AGO_MS);
         }
         return new LeaseBook(pool.revoked(), demand, LedgerAnswers.NONE, next);
     }

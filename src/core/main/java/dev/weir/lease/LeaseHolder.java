@@ -1,6 +1,7 @@
 package dev.weir.lease;
 
 import dev.weir.lease.WaitingLine.Waiting;
+import dev.weir.time.DueTime;
 import java.util.List;
 import java.util.Optional;
 
@@ -266,7 +267,7 @@ public final class LeaseHolder<R> {
         return Optional.ofNullable(sending.message());
     }
 
-    /** Returns when the holder next has something to do if nothing else happens; {@link Long#MAX_VALUE} for never. */
+    /** Returns when the holder next has something to do if nothing else happens; {@link DueTime#NEVER} for never. */
     public long dueAtMs(long nowMs) {
         LeaseBook current = book();
         long dueMs = current.schedule(terms()).dueAtMs(nowMs);

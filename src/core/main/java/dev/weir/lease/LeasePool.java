@@ -1,5 +1,6 @@
 package dev.weir.lease;
 
+import dev.weir.time.DueTime;
 import java.util.ArrayList;
 import java.util.Comparator;
 import java.util.List;
@@ -86,10 +87,10 @@ public record LeasePool(long clockMs, List<Lease> leases, long lastId) {
 
     /**
      * Returns until when, by the holder's clock, {@link #available} stays the same if nothing is used;
-     * {@link Long#MAX_VALUE} if nothing is available.
+     * {@link DueTime#NEVER} if nothing is available.
      */
     public long availableUntilMs(long nowMs, long atMs) {
-        long untilMs = Long.MAX_VALUE;
+        long untilMs = DueTime.NEVER;
         for (Lease lease : leases) {
             untilMs = isUsable(lease, nowMs, atMs) ? Math.min(untilMs, lease.expiresAtMs()) : untilMs;
         }
@@ -98,7 +99,7 @@ public record LeasePool(long clockMs, List<Lease> leases, long lastId) {
 
     /** Like {@link #availableUntilMs}, but returns a decision time. */
     public long availableUntilLedgerMs(long nowMs, long atMs) {
-        long untilMs = Long.MAX_VALUE;
+        long untilMs = DueTime.NEVER;
         for (Lease lease : leases) {
             untilMs = isUsable(lease, nowMs, atMs)
                     ? Math.min(untilMs, lease.term().untilMs())

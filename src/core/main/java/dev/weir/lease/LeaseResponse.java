@@ -1,5 +1,6 @@
 package dev.weir.lease;
 
+import dev.weir.time.DueTime;
 import java.util.List;
 
 /** The response of a ledger to a request for a lease, to a question or to renewals of slots. */
@@ -39,7 +40,7 @@ public sealed interface LeaseResponse {
      * Not enough tokens are free.
      *
      * @param retryAfterMs how long until enough may be free if no other holder takes it, in milliseconds, 1 or more;
-     *     {@link Long#MAX_VALUE} if the ledger never lends that much
+     *     {@link DueTime#NEVER} if the ledger never lends that much
      * @param isLent whether enough would be free without the tokens that other holders seem to hold unused
      */
     record Refused(long number, long appendedAtMs, long free, long retryAfterMs, boolean isLent)

@@ -1,5 +1,7 @@
 package dev.weir.lease;
 
+import dev.weir.time.DueTime;
+
 /**
  * When a holder sends messages to the ledger, if no request waits:
  *
@@ -21,7 +23,7 @@ record LeaseSchedule(LeaseBook book, LeaseTerms terms) {
     /** A lease whose slots end at so many times is reported at once. */
     private static final int MANY_SLOT_ENDS = 64;
 
-    /** Returns when a message is due if nothing else happens; {@link Long#MAX_VALUE} for never. */
+    /** Returns when a message is due if nothing else happens; {@link DueTime#NEVER} for never. */
     long dueAtMs(long nowMs) {
         Corrections corrections = book.corrections();
         long correctAtMs = Math.min(corrections.dueMs(), corrections.renewals().dueAtMs());
@@ -30,7 +32,7 @@ record LeaseSchedule(LeaseBook book, LeaseTerms terms) {
 
     /** Returns when a lease must be reported. */
     long reportAtMs() {
-        long atMs = Long.MAX_VALUE;
+        long atMs = DueTime.NEVER;
         for (Lease lease : book.leases()) {
             boolean isDone = !terms.lendsSlots() && lease.isClosing() && (lease.isReported() || lease.remaining() > 0);
             atMs = isDone ? atMs : Math.min(atMs, closesAtMs(lease));
@@ -55,7 +57,7 @@ record LeaseSchedule(LeaseBook book, LeaseTerms terms) {
     private long renewAtMs(long nowMs) {
         Demand demand = book.demand().inAdvance(terms);
         if (book.request().isPending() || !demand.isInUse(terms, nowMs)) {
-            return Long.MAX_VALUE;
+            return DueTime.NEVER;
         }
         long reserve = demand.at(nowMs).reserve(terms.leadMs(), terms, nowMs);
         long lasting = lastingTokens(nowMs);

@@ -1,5 +1,6 @@
 package dev.weir.lease;
 
+import dev.weir.time.DueTime;
 import java.util.Optional;
 import java.util.OptionalLong;
 
@@ -32,8 +33,7 @@ public record LedgerAnswers(LastRequest request, Scarcity scarcity, LastCheck ch
     }
 
     private long plus(long available) {
-        long lendable = balance.lendable();
-        return lendable > Long.MAX_VALUE - available ? Long.MAX_VALUE : lendable + available;
+        return LedgerBalance.plus(balance.lendable(), available);
     }
 
     /** Returns whether the cost could be used now, as far as the leases or a recent response of the ledger show. */
@@ -126,7 +126,7 @@ public record LedgerAnswers(LastRequest request, Scarcity scarcity, LastCheck ch
 
     /** Returns the answers after the request was refused, which must be unanswered. */
     LedgerAnswers refused(LeaseResponse.Refused refused, LeaseTerms terms, long nowMs) {
-        long retryAtMs = later(nowMs, refused.retryAfterMs());
+        long retryAtMs = DueTime.after(nowMs, refused.retryAfterMs());
         OptionalLong waiting = ((LastRequest.Pending) request).waitingTokens();
         return new LedgerAnswers(
                 new LastRequest.Refused(nowMs, waiting, retryAtMs, Math.min(retryAtMs, nowMs + terms.termMs())),
@@ -140,7 +140,7 @@ public record LedgerAnswers(LastRequest request, Scarcity scarcity, LastCheck ch
         long tokens = ((LastCheck.Pending) check).tokens();
         LastCheck next = checked.retryAfterMs() == 0
                 ? LastCheck.NONE
-                : new LastCheck.Refused(nowMs, tokens, later(nowMs, checked.retryAfterMs()), checked.isLent());
+                : new LastCheck.Refused(nowMs, tokens, DueTime.after(nowMs, checked.retryAfterMs()), checked.isLent());
         return new LedgerAnswers(
                 request, scarcity, next, balance.withResponse(checked, terms, Lease.LONG_AGO_MS, nowMs));
     }
@@ -148,10 +148,6 @@ public record LedgerAnswers(LastRequest request, Scarcity scarcity, LastCheck ch
     /** Returns the answers after the ledger has renewed slots. */
     LedgerAnswers renewed(LeaseResponse.Renewed renewed, LeaseTerms terms, long nowMs) {
         return with(balance.withResponse(renewed, terms, Lease.LONG_AGO_MS, nowMs));
-    }
-
-    private static long later(long nowMs, long afterMs) {
-        return afterMs > Long.MAX_VALUE - nowMs ? Long.MAX_VALUE : nowMs + afterMs;
     }
 
     private LedgerAnswers with(LedgerBalance next) {

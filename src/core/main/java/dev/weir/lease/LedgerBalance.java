@@ -50,14 +50,18 @@ public record LedgerBalance(long free, long answeredMs, long untilMs, long unsee
 
     /** Returns this balance after tokens of leases were returned. */
     LedgerBalance returned(long tokens) {
-        long sum = free > Long.MAX_VALUE - tokens ? Long.MAX_VALUE : free + tokens;
-        return tokens == 0 ? this : new LedgerBalance(sum, answeredMs, untilMs, unseen);
+        return tokens == 0 ? this : new LedgerBalance(plus(free, tokens), answeredMs, untilMs, unseen);
     }
 
     /** Returns this balance after tokens were used in excess of leases. */
     LedgerBalance used(long tokens) {
         long all = Math.min(Limit.MAX_LEVEL, unseen + Math.min(Limit.MAX_LEVEL, tokens));
         return tokens == 0 ? this : new LedgerBalance(minus(free, tokens), answeredMs, untilMs, all);
+    }
+
+    /** Returns the sum of {@code free} and other tokens, 0 or more; the largest number if it is larger. */
+    static long plus(long free, long tokens) {
+        return free > Long.MAX_VALUE - tokens ? Long.MAX_VALUE : free + tokens;
     }
 
     private static long minus(long free, long tokens) {

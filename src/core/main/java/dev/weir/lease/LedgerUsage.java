@@ -40,6 +40,9 @@ import java.util.Optional;
  */
 public record LedgerUsage(long clockMs, long lastChargeMs, List<LimitAccount<?>> accounts, EarlierUse earlier) {
 
+    /** What is available of no limits. */
+    static final long UNBOUNDED = Long.MAX_VALUE;
+
     public LedgerUsage {
         accounts = List.copyOf(accounts);
     }
@@ -58,7 +61,7 @@ public record LedgerUsage(long clockMs, long lastChargeMs, List<LimitAccount<?>>
 
     /** Returns the tokens that are not used. Below 0 if more than the limit is. */
     long available() {
-        long available = Long.MAX_VALUE;
+        long available = UNBOUNDED;
         for (LimitAccount<?> account : accounts) {
             available = Math.min(available, account.limit().capacity() - account.used(clockMs));
         }

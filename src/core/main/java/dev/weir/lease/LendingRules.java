@@ -3,6 +3,7 @@ package dev.weir.lease;
 import dev.weir.limit.Concurrency;
 import dev.weir.limit.Limit;
 import dev.weir.limit.LimitAccount;
+import dev.weir.time.DueTime;
 import java.util.HashMap;
 import java.util.Map;
 
@@ -40,6 +41,9 @@ final class LendingRules {
 
     /** A lease is new for this part (1/4) of its term. */
     private static final int NEW_LEASE_DIVISOR = 4;
+
+    /** What a holder wants whose demand is not known yet: the most that any holder is left. */
+    private static final long AS_MUCH_AS_OTHERS = Long.MAX_VALUE;
 
     private final LedgerUsage usage;
     private final OutstandingLeases leases;
@@ -81,7 +85,7 @@ final class LendingRules {
         long least = request.minTokens();
         long retryAfterMs = least > 0
                 ? retryAfterMs(least)
-                : isSmall() ? Long.MAX_VALUE : retryAfterMs(Math.max(1, capacity() / RefusedHolders.SCARCE_DIVISOR));
+                : isSmall() ? DueTime.NEVER : retryAfterMs(Math.max(1, capacity() / RefusedHolders.SCARCE_DIVISOR));
         RefusedHolders next = refused.refused(request, others, terms, capacity(), retryAfterMs, usage.clockMs());
         return new Ledger.Result(
                 new Ledger(usage, leases, next),
@@ -186,7 +190,7 @@ final class LendingRules {
         long knownMs = usage.clockMs() + terms.termMs() - terms.termMs() / NEW_LEASE_DIVISOR;
         leases.leases()
                 .forEach(lease -> wants.put(
-                        lease.holder(), lease.untilMs() > knownMs ? Long.MAX_VALUE : lease.requestedTokens()));
+                        lease.holder(), lease.untilMs() > knownMs ? AS_MUCH_AS_OTHERS : lease.requestedTokens()));
         refused.refusals().forEach(refusal -> wants.merge(refusal.holder(), refusal.requestedTokens(), Math::max));
         wants.remove(holder);
         long even = free() / (wants.size() + 1);
@@ -198,7 +202,7 @@ final class LendingRules {
     }
 
     private long capacity() {
-        long capacity = Long.MAX_VALUE;
+        long capacity = LedgerUsage.UNBOUNDED;
         for (LimitAccount<?> account : usage.accounts()) {
             capacity = Math.min(capacity, account.limit().capacity());
         }
@@ -228,17 +232,17 @@ final class LendingRules {
      */
     private long retryAfterMs(long least) {
         long clockMs = usage.clockMs();
-        long waitMs = leases.isFull() ? Long.MAX_VALUE : 0;
+        long waitMs = leases.isFull() ? DueTime.NEVER : 0;
         for (LimitAccount<?> account : usage.accounts()) {
             long capacity = account.limit().capacity();
             if (least > capacity) {
-                return Long.MAX_VALUE;
+                return DueTime.NEVER;
             }
             long needed = lent + least;
             long cost = needed + Math.max(0, Math.min(others.tokensBefore(), capacity - needed));
-            waitMs = account.limit().fits(cost) ? Math.max(waitMs, account.waitMs(cost, clockMs)) : Long.MAX_VALUE;
+            waitMs = account.limit().fits(cost) ? Math.max(waitMs, account.waitMs(cost, clockMs)) : DueTime.NEVER;
         }
-        long endsMs = Long.MAX_VALUE;
+        long endsMs = DueTime.NEVER;
         for (OutstandingLease lease : leases.leases()) {
             endsMs = Math.min(endsMs, lease.untilMs() > clockMs ? lease.untilMs() : lease.dueMs());
         }

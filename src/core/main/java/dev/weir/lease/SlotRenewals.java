@@ -1,5 +1,6 @@
 package dev.weir.lease;
 
+import dev.weir.time.DueTime;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.Optional;
@@ -131,10 +132,10 @@ public record SlotRenewals(List<Pending> pending, long sentNumber, long sentMs, 
         return !pending.isEmpty() && dueAtMs() <= nowMs;
     }
 
-    /** Returns when renewals must be sent; {@link Long#MAX_VALUE} if there are none. */
+    /** Returns when renewals must be sent; {@link DueTime#NEVER} if there are none. */
     long dueAtMs() {
         return pending.isEmpty()
-                ? Long.MAX_VALUE
+                ? DueTime.NEVER
                 : sentNumber == 0 ? Lease.LONG_AGO_MS : sentMs + LeaseTerms.MIN_RESEND_MS;
     }
 

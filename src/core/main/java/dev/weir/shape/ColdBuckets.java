@@ -1,11 +1,11 @@
 package dev.weir.shape;
 
 import dev.weir.decision.state.KeyValueTable;
-import dev.weir.event.DueTime;
 import dev.weir.shape.backlog.WorkBudget;
 import dev.weir.shape.rules.BucketId;
 import dev.weir.shape.timer.TimerKey;
 import dev.weir.shape.timer.TimingWheel;
+import dev.weir.time.DueTime;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.Map;

@@ -1,7 +1,7 @@
 package dev.weir.shape;
 
-import dev.weir.event.DueTime;
 import dev.weir.shape.timer.TimerQueue;
+import dev.weir.time.DueTime;
 import java.util.Comparator;
 import java.util.TreeSet;
 

@@ -2,7 +2,6 @@ package dev.weir.shape;
 
 import dev.weir.event.Admission;
 import dev.weir.event.Decision;
-import dev.weir.event.DueTime;
 import dev.weir.event.LimitStatus;
 import dev.weir.event.Outcome;
 import dev.weir.event.Reason;
@@ -24,6 +23,7 @@ import dev.weir.shape.rules.Pacing;
 import dev.weir.shape.rules.QueueDecisions;
 import dev.weir.shape.rules.QueueRules;
 import dev.weir.shape.total.OutflowState;
+import dev.weir.time.DueTime;
 import java.util.HashMap;
 import java.util.List;
 import java.util.Map;

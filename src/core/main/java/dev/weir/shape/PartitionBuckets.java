@@ -1,12 +1,12 @@
 package dev.weir.shape;
 
-import dev.weir.event.DueTime;
 import dev.weir.shape.backlog.QueueBacklog;
 import dev.weir.shape.backlog.WorkBudget;
 import dev.weir.shape.rules.BucketId;
 import dev.weir.shape.rules.QueueRules;
 import dev.weir.shape.timer.TimerQueue;
 import dev.weir.shape.total.SlotGrant;
+import dev.weir.time.DueTime;
 import java.util.LinkedHashSet;
 import java.util.List;
 import java.util.Map;

@@ -1,6 +1,5 @@
 package dev.weir.shape;
 
-import dev.weir.event.DueTime;
 import dev.weir.shape.rules.BucketId;
 import dev.weir.shape.rules.Pacing;
 import dev.weir.shape.rules.QueuePartition;
@@ -13,6 +12,7 @@ import dev.weir.shape.total.SlotGrant;
 import dev.weir.shape.total.SlotLedger;
 import dev.weir.shape.total.SlotReport;
 import dev.weir.shape.total.SlotReport.LeasedTime;
+import dev.weir.time.DueTime;
 import java.util.List;
 import java.util.Optional;
 

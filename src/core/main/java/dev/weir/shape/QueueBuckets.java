@@ -1,6 +1,5 @@
 package dev.weir.shape;
 
-import dev.weir.event.DueTime;
 import dev.weir.event.LimitStatus;
 import dev.weir.shape.backlog.QueueBacklog;
 import dev.weir.shape.backlog.WorkBudget;
@@ -9,6 +8,7 @@ import dev.weir.shape.rules.QueueRules;
 import dev.weir.shape.timer.TimerKey;
 import dev.weir.shape.total.SlotGrant;
 import dev.weir.shape.total.SlotReport;
+import dev.weir.time.DueTime;
 import java.util.ArrayDeque;
 import java.util.ArrayList;
 import java.util.Collections;

@@ -1,7 +1,7 @@
 package dev.weir.shape;
 
-import dev.weir.event.DueTime;
 import dev.weir.shape.rules.QueueRules;
+import dev.weir.time.DueTime;
 
 /**
  * When a request expires, and by which bound.

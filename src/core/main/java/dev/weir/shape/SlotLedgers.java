@@ -1,12 +1,12 @@
 package dev.weir.shape;
 
-import dev.weir.event.DueTime;
 import dev.weir.shape.rules.QueueRules;
 import dev.weir.shape.timer.TimerQueue;
 import dev.weir.shape.total.OutflowState;
 import dev.weir.shape.total.SlotGrant;
 import dev.weir.shape.total.SlotLedger;
 import dev.weir.shape.total.SlotReport;
+import dev.weir.time.DueTime;
 import java.util.List;
 import java.util.Map;
 import java.util.TreeMap;

@@ -1,6 +1,6 @@
 package dev.weir.pacing;
 
-import dev.weir.event.DueTime;
+import dev.weir.time.DueTime;
 
 /**
  * Chooses when a stream thread commits. Times are nanoseconds of any clock that never steps back, from 0.

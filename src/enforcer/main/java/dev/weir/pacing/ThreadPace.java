@@ -1,7 +1,7 @@
 package dev.weir.pacing;
 
 import dev.weir.config.WeirConfig;
-import dev.weir.event.DueTime;
+import dev.weir.time.DueTime;
 import java.time.Duration;
 import java.util.ArrayList;
 import java.util.List;

@@ -1,6 +1,6 @@
 package dev.weir.processor;
 
-import dev.weir.event.DueTime;
+import dev.weir.time.DueTime;
 import java.time.Duration;
 import java.util.function.LongSupplier;
 import org.apache.kafka.streams.processor.api.ProcessorContext;

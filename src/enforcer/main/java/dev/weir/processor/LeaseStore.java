@@ -2,7 +2,6 @@ package dev.weir.processor;
 
 import dev.weir.decision.state.WritableLeases;
 import dev.weir.event.AwaitLease;
-import dev.weir.event.DueTime;
 import dev.weir.event.Request;
 import dev.weir.event.RequestKind;
 import dev.weir.event.StateKey;
@@ -21,6 +20,7 @@ import dev.weir.storage.WriteBackStore;
 import dev.weir.storage.codec.LeaseBookCodec;
 import dev.weir.storage.codec.WaiterCodec;
 import dev.weir.storage.codec.WaiterCodec.Waiter;
+import dev.weir.time.DueTime;
 import dev.weir.wire.KeyCodec;
 import java.util.ArrayDeque;
 import java.util.ArrayList;

@@ -1,10 +1,10 @@
 package dev.weir.processor;
 
-import dev.weir.event.DueTime;
 import dev.weir.processor.policy.PolicyRegistry;
 import dev.weir.shape.QueueEffect;
 import dev.weir.shape.QueueMessage;
 import dev.weir.shape.Shaper;
+import dev.weir.time.DueTime;
 import java.time.Duration;
 import java.util.List;
 import java.util.Optional;

@@ -1,7 +1,7 @@
 package dev.weir.storage;
 
-import dev.weir.event.DueTime;
 import dev.weir.storage.codec.StateCodec;
+import dev.weir.time.DueTime;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.function.BiConsumer;

@@ -2,7 +2,7 @@ package dev.weir.pacing;
 
 import static org.assertj.core.api.Assertions.assertThat;
 
-import dev.weir.event.DueTime;
+import dev.weir.time.DueTime;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.CsvSource;

@@ -2,7 +2,6 @@ package dev.weir.client.lease;
 
 import dev.weir.client.clock.AnswerClock;
 import dev.weir.decision.LeasedPolicyDecider;
-import dev.weir.event.DueTime;
 import dev.weir.event.LeaseUsage;
 import dev.weir.event.RequestKind;
 import dev.weir.event.StateKey;
@@ -13,6 +12,7 @@ import dev.weir.lease.LeaseResponse;
 import dev.weir.lease.LeaseSession;
 import dev.weir.lease.LeaseTerms;
 import dev.weir.lease.WaitingLine;
+import dev.weir.time.DueTime;
 import java.util.List;
 import java.util.Optional;
 import java.util.concurrent.locks.ReentrantLock;

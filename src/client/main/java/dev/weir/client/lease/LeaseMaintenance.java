@@ -2,11 +2,11 @@ package dev.weir.client.lease;
 
 import dev.weir.client.kafka.ThreadEnd;
 import dev.weir.decision.LeasedPolicyDecider;
-import dev.weir.event.DueTime;
 import dev.weir.lease.LeaseSession;
 import dev.weir.lease.RoundTripEstimator;
 import dev.weir.lease.WaitingLine;
 import dev.weir.lease.WaitingLine.Waiting;
+import dev.weir.time.DueTime;
 import java.util.ArrayList;
 import java.util.Comparator;
 import java.util.List;

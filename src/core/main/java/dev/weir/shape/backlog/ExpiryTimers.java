@@ -1,10 +1,10 @@
 package dev.weir.shape.backlog;
 
 import dev.weir.decision.state.KeyValueTable;
-import dev.weir.event.DueTime;
 import dev.weir.shape.backlog.BucketContents.ExpiryTimerCount;
 import dev.weir.shape.backlog.QueueStore.ExpiryTimer;
 import dev.weir.shape.backlog.QueueStore.Place;
+import dev.weir.time.DueTime;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.Map;

@@ -1,9 +1,9 @@
 package dev.weir.shape.backlog;
 
-import dev.weir.event.DueTime;
 import dev.weir.shape.backlog.BucketContents.BoundsSummary;
 import dev.weir.shape.backlog.BucketContents.GenerationSummary;
 import dev.weir.shape.rules.Pacing;
+import dev.weir.time.DueTime;
 
 /**
  * Bounds of the costs and expiries of the requests of a flow behind its head, in constant memory. Requests are counted

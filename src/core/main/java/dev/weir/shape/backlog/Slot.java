@@ -1,7 +1,7 @@
 package dev.weir.shape.backlog;
 
 import dev.weir.event.Admission;
-import dev.weir.event.DueTime;
+import dev.weir.time.DueTime;
 
 /**
  * The content of a flow's slot: a waiting request, or an end of a gap that was left by requests which left from

@@ -1,7 +1,6 @@
 package dev.weir.shape.backlog;
 
 import dev.weir.event.Admission;
-import dev.weir.event.DueTime;
 import dev.weir.shape.backlog.QueueOccupancy.Ahead;
 import dev.weir.shape.backlog.QueueStore.ExpiryTimer;
 import dev.weir.shape.backlog.QueueStore.Place;
@@ -10,6 +9,7 @@ import dev.weir.shape.backlog.Slot.Waiting;
 import dev.weir.shape.rules.Flow;
 import dev.weir.shape.rules.Pacing;
 import dev.weir.shape.rules.QueueRules;
+import dev.weir.time.DueTime;
 import java.util.ArrayList;
 import java.util.Comparator;
 import java.util.HashMap;

@@ -1,6 +1,6 @@
 package dev.weir.shape.timer;
 
-import dev.weir.event.DueTime;
+import dev.weir.time.DueTime;
 import java.util.Comparator;
 import java.util.HashMap;
 import java.util.Map;

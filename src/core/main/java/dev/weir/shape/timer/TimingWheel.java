@@ -1,9 +1,9 @@
 package dev.weir.shape.timer;
 
 import dev.weir.decision.state.KeyValueTable;
-import dev.weir.event.DueTime;
 import dev.weir.shape.backlog.WorkBudget;
 import dev.weir.shape.rules.BucketId;
+import dev.weir.time.DueTime;
 import java.util.Comparator;
 import java.util.TreeMap;
 

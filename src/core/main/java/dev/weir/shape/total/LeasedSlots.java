@@ -1,9 +1,9 @@
 package dev.weir.shape.total;
 
-import dev.weir.event.DueTime;
 import dev.weir.shape.rules.Pacing;
 import dev.weir.shape.rules.SlotRate;
 import dev.weir.shape.total.SlotReport.LeasedTime;
+import dev.weir.time.DueTime;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.Map;

@@ -1,6 +1,5 @@
 package dev.weir.shape.total;
 
-import dev.weir.event.DueTime;
 import dev.weir.shape.backlog.KeyScheduler;
 import dev.weir.shape.backlog.WorkBudget;
 import dev.weir.shape.rules.BucketId;
@@ -9,6 +8,7 @@ import dev.weir.shape.rules.Pacing;
 import dev.weir.shape.rules.TierShare;
 import dev.weir.shape.timer.TimerQueue;
 import dev.weir.shape.total.SlotReport.ClientKeys;
+import dev.weir.time.DueTime;
 import java.util.ArrayList;
 import java.util.HashMap;
 import java.util.List;

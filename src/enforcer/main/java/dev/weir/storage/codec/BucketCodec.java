@@ -1,6 +1,5 @@
 package dev.weir.storage.codec;
 
-import dev.weir.event.DueTime;
 import dev.weir.shape.BucketState;
 import dev.weir.shape.backlog.BucketContents;
 import dev.weir.shape.backlog.BucketContents.BoundsSummary;
@@ -18,6 +17,7 @@ import dev.weir.shape.rules.BucketId;
 import dev.weir.shape.rules.Flow;
 import dev.weir.shape.timer.TimerKey;
 import dev.weir.shape.total.OutflowState;
+import dev.weir.time.DueTime;
 import java.util.ArrayList;
 import java.util.List;
 

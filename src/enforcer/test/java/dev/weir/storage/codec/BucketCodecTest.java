@@ -2,7 +2,6 @@ package dev.weir.storage.codec;
 
 import static org.assertj.core.api.Assertions.assertThat;
 
-import dev.weir.event.DueTime;
 import dev.weir.shape.BucketState;
 import dev.weir.shape.backlog.BucketContents;
 import dev.weir.shape.backlog.BucketContents.BoundsSummary;
@@ -22,6 +21,7 @@ import dev.weir.shape.rules.Pacing;
 import dev.weir.shape.timer.TimerKey;
 import dev.weir.shape.total.OutflowState;
 import dev.weir.storage.QueueKeys;
+import dev.weir.time.DueTime;
 import java.util.Arrays;
 import java.util.List;
 import org.junit.jupiter.api.Test;

@@ -5,7 +5,6 @@ import static org.assertj.core.api.Assertions.assertThatThrownBy;
 
 import dev.weir.event.Admission;
 import dev.weir.event.DecisionContext;
-import dev.weir.event.DueTime;
 import dev.weir.event.LimitStatus;
 import dev.weir.event.PolicyVersion;
 import dev.weir.event.Request;
@@ -22,6 +21,7 @@ import dev.weir.shape.rules.QueueTotal;
 import dev.weir.shape.rules.TierShare;
 import dev.weir.shape.total.OutflowState;
 import dev.weir.storage.QueueKeys;
+import dev.weir.time.DueTime;
 import java.util.ArrayList;
 import java.util.Arrays;
 import java.util.Collections;
