@@ -1,6 +1,9 @@
 package dev.weir.simulation;
 
 import dev.weir.processor.policy.UpdatePolicies;
+import dev.weir.simulation.schedule.InjectedFlaw;
+import dev.weir.simulation.schedule.ScheduleTrace;
+import dev.weir.simulation.schedule.Violation;
 import java.lang.management.ManagementFactory;
 import java.util.Map;
 import java.util.TreeMap;

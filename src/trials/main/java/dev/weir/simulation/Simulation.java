@@ -1,8 +1,23 @@
 package dev.weir.simulation;
 
-import dev.weir.simulation.SchedulePlan.Event;
-import dev.weir.simulation.SchedulePolicies.Rule;
-import dev.weir.simulation.SimulatedProducers.Sent;
+import dev.weir.simulation.check.SimulationChecks;
+import dev.weir.simulation.cluster.GroupMember;
+import dev.weir.simulation.cluster.ProcessKilledException;
+import dev.weir.simulation.cluster.SimulatedCluster;
+import dev.weir.simulation.cluster.SimulatedGroup;
+import dev.weir.simulation.cluster.SimulatedInstance;
+import dev.weir.simulation.cluster.SimulatedPartition;
+import dev.weir.simulation.cluster.SimulatedProducers;
+import dev.weir.simulation.cluster.SimulatedProducers.Sent;
+import dev.weir.simulation.cluster.SimulatedTaskSlot;
+import dev.weir.simulation.cluster.SimulatedTransaction;
+import dev.weir.simulation.schedule.InjectedFlaw;
+import dev.weir.simulation.schedule.SchedulePlan;
+import dev.weir.simulation.schedule.SchedulePlan.Event;
+import dev.weir.simulation.schedule.SchedulePolicies;
+import dev.weir.simulation.schedule.SchedulePolicies.Rule;
+import dev.weir.simulation.schedule.ScheduleTrace;
+import dev.weir.simulation.schedule.Violation;
 import java.nio.charset.StandardCharsets;
 import java.util.List;
 import java.util.Locale;
@@ -15,8 +30,6 @@ import org.apache.kafka.common.header.internals.RecordHeaders;
  * that all waiting requests must end too. The promises are checked after each event.
  */
 final class Simulation {
-
-    static final long BEGIN_MS = 1_800_000_000_000L;
 
     private static final int LEAD_MS = 400;
     private static final int MOST_EVENTS = 20_000;
@@ -32,7 +45,7 @@ final class Simulation {
     private final SimulatedGroup group;
     private final SimulationChecks checks;
     private final TreeSet<Long> changesFromMs = new TreeSet<>();
-    private long nowMs = BEGIN_MS;
+    private long nowMs = SchedulePlan.BEGIN_MS;
     private long leaderAheadMs;
 
     Simulation(long seed, InjectedFlaw flaw) {

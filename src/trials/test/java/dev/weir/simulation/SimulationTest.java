@@ -5,6 +5,9 @@ import static org.assertj.core.api.Assertions.catchThrowableOfType;
 
 import dev.weir.simulation.Schedules.Report;
 import dev.weir.simulation.Schedules.ScheduleFailure;
+import dev.weir.simulation.schedule.InjectedFlaw;
+import dev.weir.simulation.schedule.SchedulePlan;
+import dev.weir.simulation.schedule.Violation;
 import dev.weir.testing.Effort;
 import java.util.ArrayList;
 import java.util.EnumSet;

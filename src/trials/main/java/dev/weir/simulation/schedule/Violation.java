@@ -1,16 +1,16 @@
-package dev.weir.simulation;
+package dev.weir.simulation.schedule;
 
 import java.util.function.Supplier;
 
 /** A promise that does not hold. */
-final class Violation extends AssertionError {
+public final class Violation extends AssertionError {
 
     private static final long serialVersionUID = 1;
 
-    final Promise promise;
+    public final Promise promise;
 
     /** The promises that are checked. */
-    enum Promise {
+    public enum Promise {
         /** Each request is decided once, in the transaction that commits its offset. */
         ANSWERED_ONCE,
         /** The decision is that of an undisturbed run. */
@@ -39,13 +39,13 @@ final class Violation extends AssertionError {
         DRAINS
     }
 
-    Violation(Promise promise, String what) {
+    public Violation(Promise promise, String what) {
         super(promise + ": " + what);
         this.promise = promise;
     }
 
     /** @param what returns the description: most checks succeed, and long texts take time */
-    static void unless(boolean holds, Promise promise, Supplier<String> what) {
+    public static void unless(boolean holds, Promise promise, Supplier<String> what) {
         if (!holds) {
             throw new Violation(promise, what.get());
         }

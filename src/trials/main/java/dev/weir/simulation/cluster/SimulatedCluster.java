@@ -1,7 +1,9 @@
-package dev.weir.simulation;
+package dev.weir.simulation.cluster;
 
 import dev.weir.event.Request;
-import dev.weir.simulation.SimulatedPartition.Entry;
+import dev.weir.simulation.cluster.SimulatedPartition.Entry;
+import dev.weir.simulation.schedule.InjectedFlaw;
+import dev.weir.simulation.schedule.SchedulePlan;
 import java.util.ArrayList;
 import java.util.HashMap;
 import java.util.LinkedHashSet;
@@ -16,7 +18,7 @@ import org.apache.kafka.common.header.Headers;
  * The brokers: topics, transactions and committed offsets. A transaction ends at the same moment in all partitions;
  * otherwise they behave as Kafka does under {@code exactly_once_v2}.
  */
-final class SimulatedCluster {
+public final class SimulatedCluster {
 
     private record Reading(String group, SimulatedPartition partition) {}
 
@@ -30,24 +32,24 @@ final class SimulatedCluster {
     private long nowMs;
     private long leaderAheadMs;
 
-    SimulatedCluster(SchedulePlan plan, InjectedFlaw flaw) {
+    public SimulatedCluster(SchedulePlan plan, InjectedFlaw flaw) {
         this.plan = plan;
         this.flaw = flaw;
     }
 
     /** @param aheadMs by how much the clock of the leaders is ahead of the true time */
-    void setTime(long trueMs, long aheadMs) {
+    public void setTime(long trueMs, long aheadMs) {
         nowMs = trueMs;
         leaderAheadMs = aheadMs;
     }
 
     /** Returns the true time. */
-    long nowMs() {
+    public long nowMs() {
         return nowMs;
     }
 
     /** Returns the append time of a leader. */
-    long appendMs() {
+    public long appendMs() {
         return nowMs + leaderAheadMs;
     }
 
@@ -62,11 +64,11 @@ final class SimulatedCluster {
     }
 
     /** Returns the partition of a key. Records without a key, such as some dead letters, go to partition 0. */
-    SimulatedPartition outputPartition(String topic, byte[] key) {
+    public SimulatedPartition outputPartition(String topic, byte[] key) {
         return partition(topic, key == null ? 0 : BuiltInPartitioner.partitionForKey(key, partitions(topic)));
     }
 
-    SimulatedPartition partition(String topic, int number) {
+    public SimulatedPartition partition(String topic, int number) {
         return partitions.computeIfAbsent(topic + "/" + number, name -> new SimulatedPartition(topic, number));
     }
 
@@ -76,7 +78,7 @@ final class SimulatedCluster {
         return transaction;
     }
 
-    List<SimulatedTransaction> open() {
+    public List<SimulatedTransaction> open() {
         return open;
     }
 
@@ -104,7 +106,7 @@ final class SimulatedCluster {
         return committedOffset(group, partition);
     }
 
-    long committedOffset(String group, SimulatedPartition partition) {
+    public long committedOffset(String group, SimulatedPartition partition) {
         return offsets.getOrDefault(new Reading(group, partition), 0L);
     }
 
@@ -125,7 +127,7 @@ final class SimulatedCluster {
         newlyUsed.putAll(transaction.used);
     }
 
-    void abort(SimulatedTransaction transaction) {
+    public void abort(SimulatedTransaction transaction) {
         if (flaw == InjectedFlaw.OUTPUT_SURVIVES_ABORT) {
             transaction.commit();
             newlyCommitted.addAll(transaction.entries);
@@ -146,12 +148,12 @@ final class SimulatedCluster {
     /**
      * Removes and returns the policies and time by which a request was decided, once that is committed; null before.
      */
-    SimulatedTask.Used takeUsed(Request.Source source) {
+    public SimulatedTask.Used takeUsed(Request.Source source) {
         return newlyUsed.remove(source);
     }
 
     /** Returns the records that were committed since the last call. */
-    List<Entry> takeEntries() {
+    public List<Entry> takeEntries() {
         List<Entry> taken = List.copyOf(newlyCommitted);
         newlyCommitted.clear();
         return taken;

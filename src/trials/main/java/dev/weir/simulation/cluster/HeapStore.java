@@ -1,5 +1,6 @@
-package dev.weir.simulation;
+package dev.weir.simulation.cluster;
 
+import dev.weir.simulation.schedule.InjectedFlaw;
 import java.util.ArrayList;
 import java.util.Collection;
 import java.util.Iterator;
@@ -18,7 +19,7 @@ import org.apache.kafka.streams.state.KeyValueIterator;
 import org.apache.kafka.streams.state.KeyValueStore;
 
 /** A store on a map that may be replaced by another one. Each write goes to the changelog first. */
-final class HeapStore<K extends Comparable<K>> implements KeyValueStore<K, byte[]> {
+public final class HeapStore<K extends Comparable<K>> implements KeyValueStore<K, byte[]> {
 
     private final String name;
     private final Supplier<NavigableMap<K, byte[]>> map;
@@ -163,7 +164,7 @@ final class HeapStore<K extends Comparable<K>> implements KeyValueStore<K, byte[
     }
 
     /** Returns a store with a copy of the content, without a changelog. */
-    static HeapStore<Bytes> copy(String name, NavigableMap<Bytes, byte[]> map) {
+    public static HeapStore<Bytes> copy(String name, NavigableMap<Bytes, byte[]> map) {
         NavigableMap<Bytes, byte[]> copy = new TreeMap<>(map);
         return new HeapStore<>(name, () -> copy, (key, value) -> {}, InjectedFlaw.NONE);
     }

@@ -1,4 +1,4 @@
-package dev.weir.simulation;
+package dev.weir.simulation.cluster;
 
 import dev.weir.kafka.Topics;
 import dev.weir.topology.Stores;
@@ -7,18 +7,18 @@ import java.util.List;
 import java.util.Locale;
 
 /** A task as Kafka Streams assigns it: a part of a topology, and a partition of its inputs. */
-record SimulatedTaskSlot(Role role, int partition) implements Comparable<SimulatedTaskSlot> {
+public record SimulatedTaskSlot(Role role, int partition) implements Comparable<SimulatedTaskSlot> {
 
-    static final Topics TOPICS = Topics.of("weir.", "weir");
-    static final String DECIDING = "weir";
-    static final String SHAPING = "weir-shaping";
+    public static final Topics TOPICS = Topics.of("weir.", "weir");
+    public static final String DECIDING = "weir";
+    public static final String SHAPING = "weir-shaping";
 
     private static final Comparator<SimulatedTaskSlot> ORDER =
             Comparator.comparing(SimulatedTaskSlot::role).thenComparing(SimulatedTaskSlot::partition);
 
     /** The parts of the topologies. */
     @SuppressWarnings("ImmutableEnumChecker") // the lists are unmodifiable
-    enum Role {
+    public enum Role {
         DECIDE(
                 DECIDING,
                 List.of(TOPICS.leaseResponses(), TOPICS.requests(), TOPICS.routedRequests()),
@@ -43,12 +43,12 @@ record SimulatedTaskSlot(Role role, int partition) implements Comparable<Simulat
         LEND(SHAPING, List.of(TOPICS.leaseRequests()), List.of(Stores.LEDGERS, Stores.LEDGER_SEGMENTS)),
         CHECK(SHAPING, List.of(TOPICS.policies()), List.of(Stores.GOOD_POLICIES));
 
-        final String group;
+        public final String group;
 
         /** The input topics. Records of the first ones are processed first. */
         final List<String> inputs;
 
-        final List<String> stores;
+        public final List<String> stores;
 
         Role(String group, List<String> inputs, List<String> stores) {
             this.group = group;
@@ -57,7 +57,7 @@ record SimulatedTaskSlot(Role role, int partition) implements Comparable<Simulat
         }
     }
 
-    List<SimulatedPartition> inputs(SimulatedCluster cluster) {
+    public List<SimulatedPartition> inputs(SimulatedCluster cluster) {
         return role.inputs.stream()
                 .map(topic -> cluster.partition(topic, partition))
                 .toList();

@@ -1,4 +1,4 @@
-package dev.weir.simulation;
+package dev.weir.simulation.cluster;
 
 import dev.weir.config.WeirConfig;
 import dev.weir.decision.state.PolicyLedger;
@@ -24,7 +24,8 @@ import dev.weir.requests.RequestPlacement;
 import dev.weir.requests.RequestReader;
 import dev.weir.requests.ReservationCancellation;
 import dev.weir.shape.QueueMessage;
-import dev.weir.simulation.SimulatedPartition.Entry;
+import dev.weir.simulation.cluster.SimulatedPartition.Entry;
+import dev.weir.simulation.schedule.InjectedFlaw;
 import dev.weir.storage.HolderNames;
 import dev.weir.storage.StoredQueues;
 import dev.weir.storage.WriteBackStore;
@@ -54,7 +55,7 @@ import org.apache.kafka.streams.state.KeyValueStore;
 import org.apache.kafka.streams.state.internals.CachedStateStore;
 
 /** A task on an instance: the real processors, on the local stores of the instance. */
-final class SimulatedTask {
+public final class SimulatedTask {
 
     private static final String DECIDE = "decide";
     private static final String DECISIONS = SimulatedTaskSlot.TOPICS.decisions();
@@ -74,7 +75,7 @@ final class SimulatedTask {
             Stores.LEASE_BOOKS,
             Stores.WAITING_REQUESTS,
             Stores.DECISION_ORDER);
-    static final StoredQueues.StoreNames SHAPE_STORES = new StoredQueues.StoreNames(
+    public static final StoredQueues.StoreNames SHAPE_STORES = new StoredQueues.StoreNames(
             Stores.QUEUE_STATES,
             Stores.QUEUE_SLOTS,
             Stores.QUEUE_TICKETS,
@@ -82,11 +83,11 @@ final class SimulatedTask {
             Stores.QUEUE_TIMERS,
             Stores.QUEUE_IDEMPOTENCY);
     /** Requests of the simulation select no partition for replies. */
-    static final ReplyPartitions NO_REPLIES = new ReplyPartitions(0);
+    public static final ReplyPartitions NO_REPLIES = new ReplyPartitions(0);
 
     private static final String REPLIES = SimulatedTaskSlot.TOPICS.replies();
 
-    static final Shape.Outlets SHAPE_OUTLETS =
+    public static final Shape.Outlets SHAPE_OUTLETS =
             new Shape.Outlets(DECISIONS, REPLIES, RELEASES, ADMISSIONS, ROUTED, DEAD_LETTERS);
 
     private static final Set<String> HOT = Set.of(Stores.POLICY_STATES, Stores.RESERVATIONS, Stores.LEASE_BOOKS);
@@ -111,7 +112,7 @@ final class SimulatedTask {
      *
      * @param nowMs the time by the machine's clock
      */
-    record Used(PolicyTable policies, long nowMs) {}
+    public record Used(PolicyTable policies, long nowMs) {}
 
     /** The receiver of a task's writes, all in one transaction. */
     interface Writes {
@@ -122,7 +123,7 @@ final class SimulatedTask {
         void decidedBy(Request.Source source, Used used);
     }
 
-    final SimulatedTaskSlot slot;
+    public final SimulatedTaskSlot slot;
     private final SimulatedInstance instance;
     private final Writes writes;
     private final InjectedFlaw flaw;
@@ -275,7 +276,7 @@ final class SimulatedTask {
         }
     }
 
-    LocalState state() {
+    public LocalState state() {
         return state;
     }
 
@@ -288,16 +289,16 @@ final class SimulatedTask {
      * Returns when punctuations were last fired, by the machine's clock. It only counts if all punctuations that were
      * scheduled at the start were due by then.
      */
-    long wokenMs() {
+    public long wokenMs() {
         return wokenMs;
     }
 
     /** Returns when the task was opened last, for the first time or after a failure. */
-    long openedMs() {
+    public long openedMs() {
         return openedMs;
     }
 
-    int timers() {
+    public int timers() {
         return timers.size();
     }
 

@@ -1,4 +1,4 @@
-package dev.weir.simulation;
+package dev.weir.simulation.schedule;
 
 import dev.weir.event.Release;
 import dev.weir.event.Request;
@@ -8,12 +8,12 @@ import dev.weir.lease.LeaseResponse;
 import dev.weir.shape.rules.SlotRate;
 import dev.weir.shape.total.SlotGrant;
 import dev.weir.shape.total.SlotRun;
-import dev.weir.simulation.Violation.Promise;
+import dev.weir.simulation.schedule.Violation.Promise;
 import dev.weir.topology.Stores;
 import java.util.List;
 
 /** A flaw that is injected to test that the checks find it. */
-enum InjectedFlaw {
+public enum InjectedFlaw {
     NONE(null),
     /** The changelog records of committed transactions are lost. */
     CHANGELOG_LOST(Promise.DECIDED_ALIKE),
@@ -77,7 +77,7 @@ enum InjectedFlaw {
     SETTLES_LOST(Promise.ACCOUNTED_FOR);
 
     /** The promise whose check must find the flaw. */
-    final Promise breaks;
+    public final Promise breaks;
 
     InjectedFlaw(Promise breaks) {
         this.breaks = breaks;
@@ -88,7 +88,7 @@ enum InjectedFlaw {
      *
      * @param isChange whether the key already has a value
      */
-    boolean loses(String store, int n, boolean isChange) {
+    public boolean loses(String store, int n, boolean isChange) {
         return switch (this) {
             case STORE_LOSES_STATES -> store.equals(Stores.POLICY_STATES) && n % 7 == 6;
             case PACE_FORGOTTEN -> store.equals(Stores.QUEUE_STATES) && isChange;
@@ -100,14 +100,14 @@ enum InjectedFlaw {
     }
 
     /** Returns the release to write. */
-    Release written(Release r, long nowNanos) {
+    public Release written(Release r, long nowNanos) {
         return this != STAMPED_WHEN_WRITTEN
                 ? r
                 : r.toBuilder().releaseAtNanos(nowNanos).build();
     }
 
     /** Returns the request that a ledger receives. */
-    LeaseRequest leaseRequest(LeaseRequest r) {
+    public LeaseRequest leaseRequest(LeaseRequest r) {
         if (this != SETTLES_LOST) {
             return r;
         }
@@ -116,7 +116,7 @@ enum InjectedFlaw {
     }
 
     /** Returns the response of a ledger. */
-    LeaseResponse leaseResponse(LeaseResponse response) {
+    public LeaseResponse leaseResponse(LeaseResponse response) {
         return this == LENT_TWICE && response instanceof LeaseResponse.Granted g
                 ? new LeaseResponse.Granted(
                         g.number(), g.leaseId(), 2 * g.amount(), g.appendedAtMs(), g.fromMs(), g.untilMs(), g.free())
@@ -124,7 +124,7 @@ enum InjectedFlaw {
     }
 
     /** Returns the grant of a ledger of a total. */
-    SlotGrant given(SlotGrant grant) {
+    public SlotGrant given(SlotGrant grant) {
         if (this != SLOTS_TOO_CLOSE) {
             return grant;
         }
@@ -142,7 +142,7 @@ enum InjectedFlaw {
     }
 
     /** Returns the request that the core sees. */
-    Request seen(Request r) {
+    public Request seen(Request r) {
         return this != COSTS_NOT_COUNTED || r.kind() != RequestKind.CONSUME
                 ? r
                 : r.toBuilder().cost(Math.min(1, r.cost())).build();

@@ -1,4 +1,4 @@
-package dev.weir.simulation;
+package dev.weir.simulation.schedule;
 
 import dev.weir.definition.DecodedPolicyRecord;
 import dev.weir.event.Request;
@@ -17,17 +17,17 @@ import java.util.TreeMap;
 import java.util.TreeSet;
 
 /** The policies and queues of a schedule, and their changes. The policy of a tier has the name of the tier. */
-final class SchedulePolicies {
+public final class SchedulePolicies {
 
-    static final String HOUR = "hour";
-    static final String LANE = "lane";
+    public static final String HOUR = "hour";
+    public static final String LANE = "lane";
 
     /** The tier whose requests are reservations. */
-    static final String SLOTS = "slots";
+    public static final String SLOTS = "slots";
 
-    static final long SLOTS_TTL_MS = 2_000;
-    static final long SLOTS_WINDOW_MS = 1_500;
-    static final long SLOTS_A_WINDOW = 9;
+    public static final long SLOTS_TTL_MS = 2_000;
+    public static final long SLOTS_WINDOW_MS = 1_500;
+    public static final long SLOTS_A_WINDOW = 9;
 
     static final List<String> TIERS =
             List.of("log", "fixed", "bucket", "gcra", "counter", "interval", "queue", "burst", SLOTS, SLOTS);
@@ -39,12 +39,12 @@ final class SchedulePolicies {
     static final List<String> TIERS_THAT_SHARE =
             List.of("gcra", "interval", "queue", "log", "pool", "pool", "both", "both", LANE, HOUR, SLOTS);
 
-    static final int MOST_LOOK_AHEAD_MS = 100;
+    public static final int MOST_LOOK_AHEAD_MS = 100;
 
     /** The longest {@code max-wait} for shared quota. */
-    static final int MOST_WAIT_MS = 300;
+    public static final int MOST_WAIT_MS = 300;
 
-    static final List<String> QUEUES = List.of("drip", "gush");
+    public static final List<String> QUEUES = List.of("drip", "gush");
     private static final List<String> SHARED = List.of("pool", "both", LANE, HOUR, "spots");
 
     /** The algorithms of shared limits, with windows and bursts. */
@@ -74,9 +74,9 @@ final class SchedulePolicies {
 
     /** A record of the policies topic. */
     @SuppressWarnings("ArrayRecordComponent") // never compared
-    record Rule(String key, byte[] value) {}
+    public record Rule(String key, byte[] value) {}
 
-    SchedulePolicies(Random random, SchedulePlan plan) {
+    public SchedulePolicies(Random random, SchedulePlan plan) {
         this.random = random;
         ids = new ArrayList<>(new TreeSet<>(TIERS));
         if (plan.shares()) {
@@ -85,7 +85,7 @@ final class SchedulePolicies {
     }
 
     /** Returns the initial records: queues, then policies. */
-    List<Rule> first() {
+    public List<Rule> first() {
         List<Rule> rules = new ArrayList<>();
         for (String queue : QUEUES) {
             rules.add(write(PolicyAvro.Kind.QUEUE, queue, queueDefinition(queue), false));
@@ -105,7 +105,7 @@ final class SchedulePolicies {
      *
      * @param fromMs the record time at which it takes effect, null for immediately
      */
-    Rule change(Long fromMs) {
+    public Rule change(Long fromMs) {
         boolean ofQueue = random.nextInt(4) == 0;
         String id = ofQueue ? QUEUES.get(random.nextInt(QUEUES.size())) : ids.get(random.nextInt(ids.size()));
         PolicyAvro.Kind kind = ofQueue ? PolicyAvro.Kind.QUEUE : PolicyAvro.Kind.POLICY;
@@ -117,7 +117,7 @@ final class SchedulePolicies {
     }
 
     /** Returns an invalid record under the key of a policy or queue. */
-    Rule bad() {
+    public Rule bad() {
         List<String> keys = List.copyOf(current.keySet());
         return new Rule(keys.get(random.nextInt(keys.size())), new byte[] {1, 2, 3});
     }
@@ -150,7 +150,7 @@ final class SchedulePolicies {
     }
 
     /** Returns all policies as applied last, with the versions that are in force before. */
-    PolicyTable table() {
+    public PolicyTable table() {
         if (table == null) {
             table = PolicyTable.of(current.values().stream()
                     .flatMap(rules -> rules.policies().stream())
@@ -160,7 +160,7 @@ final class SchedulePolicies {
     }
 
     /** Returns the current rules of the queues. */
-    List<QueueRules> queues() {
+    public List<QueueRules> queues() {
         return current.values().stream()
                 .map(DecodedPolicyRecord::queue)
                 .filter(queue -> queue != null)
@@ -168,32 +168,32 @@ final class SchedulePolicies {
     }
 
     /** Returns the policies and queues in force, by key, of an instance that has read all changes. */
-    List<PolicyAvro.Applied> applied() {
+    public List<PolicyAvro.Applied> applied() {
         return current.values().stream().map(DecodedPolicyRecord::applied).toList();
     }
 
     /** Returns the highest limit that a policy or queue has had. */
-    int mostLimit(String id) {
+    public int mostLimit(String id) {
         return mostLimit.get(id);
     }
 
     /** Returns the lowest limit that a policy or queue has had. */
-    int leastLimit(String id) {
+    public int leastLimit(String id) {
         return leastLimit.get(id);
     }
 
     /** Returns the version of a shared policy with the highest limits. */
-    Policy mostLenient(String id) {
+    public Policy mostLenient(String id) {
         return mostLenient.get(id);
     }
 
     /** Returns whether shared limits apply to a request. */
-    boolean isShared(Request request) {
+    public boolean isShared(Request request) {
         return table().applicable(request).stream().anyMatch(Policy::isShared);
     }
 
     /** Returns whether a queue still has its initial rules. */
-    boolean isUnchanged(String queue) {
+    public boolean isUnchanged(String queue) {
         return versions.get(PolicyAvro.key(PolicyAvro.Kind.QUEUE, queue)) == 1;
     }
 
@@ -218,11 +218,11 @@ final class SchedulePolicies {
     }
 
     /** Returns whether a queue has a key, which is the client. Such a queue also has a total, which never changes. */
-    static boolean isKeyed(String queue) {
+    public static boolean isKeyed(String queue) {
         return queue.equals("gush");
     }
 
-    static int burst(String queue) {
+    public static int burst(String queue) {
         return queue.equals("drip") ? 1 : 3;
     }
 

@@ -1,4 +1,4 @@
-package dev.weir.simulation;
+package dev.weir.simulation.check;
 
 import dev.weir.decision.state.HeldLeases;
 import dev.weir.decision.state.LeaseContext;

@@ -1,4 +1,4 @@
-package dev.weir.simulation;
+package dev.weir.simulation.schedule;
 
 import dev.weir.config.WeirConfig;
 import java.nio.file.Path;
@@ -18,7 +18,7 @@ import java.util.Random;
  * @param shares whether there are shared limits
  * @param weights the relative frequency of each event
  */
-record SchedulePlan(
+public record SchedulePlan(
         GroupSize size,
         RequestTraffic traffic,
         boolean changesFromATime,
@@ -27,13 +27,16 @@ record SchedulePlan(
         WeirConfig config,
         Map<Event, Integer> weights) {
 
+    /** The time of the first event. */
+    public static final long BEGIN_MS = 1_800_000_000_000L;
+
     /**
      * The instances, and what they divide among themselves.
      *
      * @param partitions the partitions of the requests topic
      * @param queuePartitions the partitions of the admissions topic
      */
-    record GroupSize(int partitions, int queuePartitions, int instances) {}
+    public record GroupSize(int partitions, int queuePartitions, int instances) {}
 
     /**
      * The requests that the producers send.
@@ -44,10 +47,11 @@ record SchedulePlan(
      * @param lateMs how late a request may be if it has the producer's time
      * @param misplaces whether half of the requests have no key, another key, or a random partition
      */
-    record RequestTraffic(int requests, boolean repeatsShaped, boolean createTimes, int lateMs, boolean misplaces) {}
+    public record RequestTraffic(
+            int requests, boolean repeatsShaped, boolean createTimes, int lateMs, boolean misplaces) {}
 
     /** A kind of event. */
-    enum Event {
+    public enum Event {
         REQUEST(40, false),
         STEP(60, false),
         PUNCTUATE(20, false),
@@ -79,11 +83,11 @@ record SchedulePlan(
         }
     }
 
-    static final int MOST_JITTER_MS = 50;
-    static final int MOST_SKEW_MS = 3_600_000;
+    public static final int MOST_JITTER_MS = 50;
+    public static final int MOST_SKEW_MS = 3_600_000;
 
     /** The maximum term of a lease. */
-    static final int MOST_TERM_MS = 1_000;
+    public static final int MOST_TERM_MS = 1_000;
 
     private static final int MAX_RETENTION_MS = 3_600_000;
     private static final int[] HOT_MEMORY = {0, 1_500, 1 << 20};
@@ -91,7 +95,7 @@ record SchedulePlan(
     private static final int[] RESERVED = {2, 100_000};
     private static final int[] RETENTION_MS = {500, 2_000, MAX_RETENTION_MS};
 
-    static SchedulePlan draw(Random random, InjectedFlaw flaw) {
+    public static SchedulePlan draw(Random random, InjectedFlaw flaw) {
         Map<Event, Integer> weights = new EnumMap<>(Event.class);
         for (Event event : Event.values()) {
             int factor = event.isTrouble ? random.nextInt(4) : 1 + random.nextInt(2);
@@ -135,11 +139,11 @@ record SchedulePlan(
     }
 
     /** Returns the tiers of the requests. A tier that is listed twice has twice as many. */
-    List<String> tiers() {
+    public List<String> tiers() {
         return shares ? SchedulePolicies.TIERS_THAT_SHARE : SchedulePolicies.TIERS;
     }
 
-    Event next(Random random) {
+    public Event next(Random random) {
         int left = random.nextInt(
                 weights.values().stream().mapToInt(weight -> weight).sum());
         for (Map.Entry<Event, Integer> entry : weights.entrySet()) {

@@ -1,5 +1,7 @@
-package dev.weir.simulation;
+package dev.weir.simulation.cluster;
 
+import dev.weir.simulation.schedule.InjectedFlaw;
+import dev.weir.simulation.schedule.SchedulePlan;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.Map;
@@ -7,7 +9,7 @@ import java.util.Random;
 import java.util.TreeMap;
 
 /** The instances, and the assignment of tasks to members of the groups. */
-final class SimulatedGroup {
+public final class SimulatedGroup {
 
     /** The machine of an instance, which outlives the process. */
     private static final class Machine {
@@ -26,7 +28,7 @@ final class SimulatedGroup {
     private final Map<SimulatedTaskSlot, GroupMember> owners = new TreeMap<>();
     private final List<SimulatedTaskSlot> slots = new ArrayList<>();
 
-    SimulatedGroup(Random random, SimulatedCluster cluster, SchedulePlan plan, InjectedFlaw flaw) {
+    public SimulatedGroup(Random random, SimulatedCluster cluster, SchedulePlan plan, InjectedFlaw flaw) {
         this.random = random;
         this.cluster = cluster;
         this.plan = plan;
@@ -47,7 +49,7 @@ final class SimulatedGroup {
     }
 
     /** Lets the clock of a machine jump. */
-    void setClock(int number) {
+    public void setClock(int number) {
         machines.get(number).jitterMs = upTo(plan.skewMs());
     }
 
@@ -56,7 +58,7 @@ final class SimulatedGroup {
     }
 
     /** Starts a process if there is none. Open transactions of the previous one are aborted. */
-    boolean start(int number) {
+    public boolean start(int number) {
         Machine machine = machines.get(number);
         if (machine.instance != null) {
             return false;
@@ -75,7 +77,7 @@ final class SimulatedGroup {
     }
 
     /** Kills a process. Its transactions stay open. */
-    boolean kill(int number) {
+    public boolean kill(int number) {
         Machine machine = machines.get(number);
         if (machine.instance == null) {
             return false;
@@ -91,7 +93,7 @@ final class SimulatedGroup {
     }
 
     /** Reads changelogs of a task of another instance. */
-    boolean standBy(int number) {
+    public boolean standBy(int number) {
         SimulatedInstance instance = machines.get(number).instance;
         SimulatedTaskSlot slot = anySlot();
         if (instance == null || instance.members.stream().anyMatch(member -> member.tasks.containsKey(slot))) {
@@ -103,7 +105,7 @@ final class SimulatedGroup {
     }
 
     /** Returns the running instances. */
-    List<SimulatedInstance> instances() {
+    public List<SimulatedInstance> instances() {
         List<SimulatedInstance> running = new ArrayList<>();
         machines.forEach(machine -> {
             if (machine.instance != null) {
@@ -114,13 +116,13 @@ final class SimulatedGroup {
     }
 
     /** Returns the running stream threads. */
-    List<GroupMember> members() {
+    public List<GroupMember> members() {
         List<GroupMember> members = new ArrayList<>();
         instances().forEach(instance -> members.addAll(instance.members));
         return members;
     }
 
-    List<SimulatedTaskSlot> slots() {
+    public List<SimulatedTaskSlot> slots() {
         return slots;
     }
 
@@ -129,7 +131,7 @@ final class SimulatedGroup {
     }
 
     /** Expels a member from its group. The member does not notice it. */
-    void expel(GroupMember member) {
+    public void expel(GroupMember member) {
         member.isExpelled = true;
         assign(false);
     }
@@ -139,7 +141,7 @@ final class SimulatedGroup {
      *
      * @param moves whether a task that has an owner is moved too, after a commit
      */
-    void assign(boolean moves) {
+    public void assign(boolean moves) {
         SimulatedTaskSlot moved = moves ? anySlot() : null;
         for (SimulatedTaskSlot slot : slots) {
             GroupMember owner = owners.get(slot);
@@ -164,7 +166,7 @@ final class SimulatedGroup {
     }
 
     /** Opens a task at its owner, unless it is open. Returns whether it is open now. */
-    boolean open(SimulatedTaskSlot slot) {
+    public boolean open(SimulatedTaskSlot slot) {
         GroupMember owner = owners.get(slot);
         if (owner == null
                 || owner.isExpelled
@@ -175,7 +177,7 @@ final class SimulatedGroup {
         return owner.tasks.containsKey(slot) || owner.open(slot);
     }
 
-    int size() {
+    public int size() {
         return machines.size();
     }
 }

@@ -1,4 +1,4 @@
-package dev.weir.simulation;
+package dev.weir.simulation.cluster;
 
 import java.util.ArrayList;
 import java.util.HashSet;
@@ -12,16 +12,16 @@ import org.apache.kafka.common.utils.Bytes;
  * A partition of a topic: records, and offsets without a record, which are those of the markers that end transactions
  * and of records that were compacted.
  */
-final class SimulatedPartition {
+public final class SimulatedPartition {
 
-    final String topic;
-    final int number;
+    public final String topic;
+    public final int number;
     private final List<Optional<Entry>> entries = new ArrayList<>(); // by offset
     private int stable;
 
     /** @param transaction the transaction of the record, null for none */
     @SuppressWarnings("ArrayRecordComponent") // entries are identified by their position
-    record Entry(
+    public record Entry(
             SimulatedPartition partition,
             long offset,
             byte[] key,
@@ -30,7 +30,7 @@ final class SimulatedPartition {
             long timestampMs,
             SimulatedTransaction transaction) {
 
-        boolean isCommitted() {
+        public boolean isCommitted() {
             return transaction == null || transaction.isCommitted();
         }
 
@@ -44,7 +44,7 @@ final class SimulatedPartition {
         this.number = number;
     }
 
-    Entry append(byte[] key, byte[] value, Headers headers, long timestampMs, SimulatedTransaction transaction) {
+    public Entry append(byte[] key, byte[] value, Headers headers, long timestampMs, SimulatedTransaction transaction) {
         Entry entry = new Entry(this, entries.size(), key, value, headers, timestampMs, transaction);
         entries.add(Optional.of(entry));
         return entry;
@@ -55,12 +55,12 @@ final class SimulatedPartition {
         entries.add(Optional.empty());
     }
 
-    long end() {
+    public long end() {
         return entries.size();
     }
 
     /** Returns the last stable offset: the first offset of an open transaction, or the end. Readers stop here. */
-    long lastStable() {
+    public long lastStable() {
         while (stable < entries.size()
                 && entries.get(stable).filter(Entry::isOpen).isEmpty()) {
             stable++;
@@ -69,7 +69,7 @@ final class SimulatedPartition {
     }
 
     /** Returns the first record from an offset on that a {@code read_committed} reader sees, null if there is none. */
-    Entry next(long from) {
+    public Entry next(long from) {
         for (long offset = from; offset < lastStable(); offset++) {
             Optional<Entry> entry = at(offset).filter(Entry::isCommitted);
             if (entry.isPresent()) {
@@ -80,12 +80,12 @@ final class SimulatedPartition {
     }
 
     /** Returns the record at an offset, empty if there is none, or none any more. */
-    Optional<Entry> at(long offset) {
+    public Optional<Entry> at(long offset) {
         return entries.get((int) offset);
     }
 
     /** Removes each committed record that has a later one of its key, both before an offset. Returns how many. */
-    int compact(long until) {
+    public int compact(long until) {
         Set<Bytes> keys = new HashSet<>();
         int gone = 0;
         for (int offset = (int) Math.min(until, lastStable()) - 1; offset >= 0; offset--) {

@@ -1,7 +1,8 @@
-package dev.weir.simulation;
+package dev.weir.simulation.cluster;
 
 import dev.weir.config.WeirConfig;
 import dev.weir.event.Request;
+import dev.weir.simulation.schedule.InjectedFlaw;
 import java.util.LinkedHashMap;
 import java.util.List;
 import java.util.Map;
@@ -13,14 +14,14 @@ import org.apache.kafka.common.header.internals.RecordHeaders;
  * A stream thread of one application, whose tasks share a transaction. It does not notice that it is expelled from its
  * group until its next commit.
  */
-final class GroupMember implements SimulatedTask.Writes {
+public final class GroupMember implements SimulatedTask.Writes {
 
     private static final int NEVER = Integer.MAX_VALUE;
 
-    final SimulatedInstance instance;
+    public final SimulatedInstance instance;
     final String group;
-    final Map<SimulatedTaskSlot, SimulatedTask> tasks = new TreeMap<>();
-    boolean isExpelled;
+    public final Map<SimulatedTaskSlot, SimulatedTask> tasks = new TreeMap<>();
+    public boolean isExpelled;
 
     private final SimulatedCluster cluster;
     private final WeirConfig config;
@@ -40,20 +41,20 @@ final class GroupMember implements SimulatedTask.Writes {
     }
 
     /** Lets the process be killed after this many further writes. */
-    void killAfter(int writes) {
+    public void killAfter(int writes) {
         writesToLive = writes;
     }
 
-    void liveOn() {
+    public void liveOn() {
         writesToLive = NEVER;
     }
 
     /** Returns whether it is within a commit, during which it does nothing else. */
-    boolean isPrepared() {
+    public boolean isPrepared() {
         return isPrepared;
     }
 
-    SimulatedTransaction transaction() {
+    public SimulatedTransaction transaction() {
         return transaction;
     }
 
@@ -124,7 +125,7 @@ final class GroupMember implements SimulatedTask.Writes {
         return offsets;
     }
 
-    boolean step(SimulatedTaskSlot slot) {
+    public boolean step(SimulatedTaskSlot slot) {
         SimulatedTask task = tasks.get(slot);
         boolean stepped = task.step();
         if (stepped) {
@@ -133,7 +134,7 @@ final class GroupMember implements SimulatedTask.Writes {
         return stepped;
     }
 
-    int punctuate() {
+    public int punctuate() {
         int fired = 0;
         for (SimulatedTask task : List.copyOf(tasks.values())) {
             fired += task.punctuate();
@@ -145,7 +146,7 @@ final class GroupMember implements SimulatedTask.Writes {
      * Flushes cached state, and adds the offsets to the transaction. Returns false if the thread was expelled or the
      * transaction timed out; then everything uncommitted is undone.
      */
-    boolean prepare() {
+    public boolean prepare() {
         boolean isFenced = isExpelled && flaw != InjectedFlaw.ZOMBIES_COMMIT;
         if (isFenced || (transaction != null && !transaction.isOpen())) {
             loseAll();
@@ -165,7 +166,7 @@ final class GroupMember implements SimulatedTask.Writes {
     }
 
     /** Ends the commit. Returns false if the transaction timed out; then everything uncommitted is undone. */
-    boolean commit() {
+    public boolean commit() {
         isPrepared = false;
         if (transaction == null) {
             return true;
@@ -189,7 +190,7 @@ final class GroupMember implements SimulatedTask.Writes {
     }
 
     /** Returns whether it is flushing cached state. */
-    boolean isFlushing() {
+    public boolean isFlushing() {
         return isFlushing;
     }
 
@@ -204,7 +205,7 @@ final class GroupMember implements SimulatedTask.Writes {
      * Handles the loss of all tasks: aborts the transaction, closes the tasks, deletes their local
      * state, and rejoins the group.
      */
-    void loseAll() {
+    public void loseAll() {
         abort();
         tasks.values().forEach(SimulatedTask::close);
         tasks.keySet().forEach(instance.disk::remove);
@@ -216,7 +217,7 @@ final class GroupMember implements SimulatedTask.Writes {
      * Handles a failure of the tasks: undoes uncommitted work and restarts the same processors from committed state.
      * Returns false if the tasks are lost instead.
      */
-    boolean revive() {
+    public boolean revive() {
         abort();
         if (!tasks.keySet().stream().allMatch(slot -> offsets(slot) != null && isSettled(slot))) {
             loseAll();

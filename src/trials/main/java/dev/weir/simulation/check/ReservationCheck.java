@@ -1,7 +1,7 @@
-package dev.weir.simulation;
+package dev.weir.simulation.check;
 
-import static dev.weir.simulation.Violation.Promise.ENDS_ONCE;
-import static dev.weir.simulation.Violation.Promise.WITHIN_LIMITS;
+import static dev.weir.simulation.schedule.Violation.Promise.ENDS_ONCE;
+import static dev.weir.simulation.schedule.Violation.Promise.WITHIN_LIMITS;
 
 import dev.weir.audit.history.ReservationHistory;
 import dev.weir.audit.history.ReservationHistory.Reserved;
@@ -10,6 +10,8 @@ import dev.weir.event.Outcome;
 import dev.weir.event.Reason;
 import dev.weir.event.Request;
 import dev.weir.event.RequestKind;
+import dev.weir.simulation.schedule.SchedulePolicies;
+import dev.weir.simulation.schedule.Violation;
 import java.util.ArrayList;
 import java.util.HashMap;
 import java.util.List;

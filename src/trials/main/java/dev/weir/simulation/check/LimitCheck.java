@@ -1,11 +1,13 @@
-package dev.weir.simulation;
+package dev.weir.simulation.check;
 
-import static dev.weir.simulation.Violation.Promise.WITHIN_LIMITS;
+import static dev.weir.simulation.schedule.Violation.Promise.WITHIN_LIMITS;
 
 import dev.weir.event.Decision;
 import dev.weir.event.Outcome;
 import dev.weir.event.Reason;
 import dev.weir.event.Request;
+import dev.weir.simulation.schedule.SchedulePolicies;
+import dev.weir.simulation.schedule.Violation;
 import java.util.ArrayList;
 import java.util.HashMap;
 import java.util.List;

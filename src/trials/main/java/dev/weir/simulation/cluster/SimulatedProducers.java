@@ -1,7 +1,9 @@
-package dev.weir.simulation;
+package dev.weir.simulation.cluster;
 
 import dev.weir.event.Request;
 import dev.weir.event.RequestKind;
+import dev.weir.simulation.schedule.SchedulePlan;
+import dev.weir.simulation.schedule.SchedulePolicies;
 import dev.weir.wire.RequestCodec;
 import java.nio.charset.StandardCharsets;
 import java.util.ArrayList;
@@ -16,7 +18,7 @@ import org.apache.kafka.common.header.internals.RecordHeaders;
  * The load of producers. They are not idempotent, so requests arrive out of order and sometimes twice. Clients also
  * retry, cancel, and send invalid requests.
  */
-final class SimulatedProducers {
+public final class SimulatedProducers {
 
     private static final RequestCodec AVRO = new RequestCodec();
     private static final Request.Source NOWHERE = new Request.Source(0, 0);
@@ -53,9 +55,9 @@ final class SimulatedProducers {
      * @param partition the partition, null to use that of the key
      */
     @SuppressWarnings("ArrayRecordComponent") // never compared
-    record Sent(byte[] key, byte[] value, Headers headers, Integer partition) {}
+    public record Sent(byte[] key, byte[] value, Headers headers, Integer partition) {}
 
-    SimulatedProducers(Random random, SchedulePlan plan) {
+    public SimulatedProducers(Random random, SchedulePlan plan) {
         this.random = random;
         this.left = plan.traffic().requests();
         this.repeatsShaped = plan.traffic().repeatsShaped();
@@ -65,12 +67,12 @@ final class SimulatedProducers {
         this.partitions = plan.size().partitions();
     }
 
-    boolean isOver() {
+    public boolean isOver() {
         return left == 0 && underWay.isEmpty();
     }
 
     /** Returns the next record. */
-    Sent next(long nowMs) {
+    public Sent next(long nowMs) {
         while (left > 0 && underWay.size() < UNDER_WAY) {
             underWay.add(make(nowMs));
             left--;

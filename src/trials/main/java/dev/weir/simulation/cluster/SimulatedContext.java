@@ -1,4 +1,4 @@
-package dev.weir.simulation;
+package dev.weir.simulation.cluster;
 
 import java.io.File;
 import java.time.Duration;
@@ -21,7 +21,7 @@ import org.apache.kafka.streams.processor.api.Record;
 import org.apache.kafka.streams.processor.api.RecordMetadata;
 
 /** The processor context of one task. */
-final class SimulatedContext<K, V> implements ProcessorContext<K, V> {
+public final class SimulatedContext<K, V> implements ProcessorContext<K, V> {
 
     private record Place(String topic, int partition, long offset) implements RecordMetadata {}
 
@@ -33,7 +33,7 @@ final class SimulatedContext<K, V> implements ProcessorContext<K, V> {
     private RecordMetadata metadata;
 
     /** @param sinks receive forwarded records, with the name of the receiving node */
-    SimulatedContext(
+    public SimulatedContext(
             int partition, LongSupplier clock, SimulatedTimers timers, BiConsumer<Record<?, ?>, String> sinks) {
         this.partition = partition;
         this.clock = clock;
@@ -41,7 +41,7 @@ final class SimulatedContext<K, V> implements ProcessorContext<K, V> {
         this.sinks = sinks;
     }
 
-    void add(StateStore store) {
+    public void add(StateStore store) {
         stores.put(store.name(), store);
     }
 

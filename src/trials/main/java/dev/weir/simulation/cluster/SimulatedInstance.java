@@ -1,9 +1,10 @@
-package dev.weir.simulation;
+package dev.weir.simulation.cluster;
 
 import dev.weir.config.WeirConfig;
 import dev.weir.processor.QueueRegistry;
 import dev.weir.processor.policy.PolicyRegistry;
 import dev.weir.processor.policy.UpdatePolicies;
+import dev.weir.simulation.schedule.InjectedFlaw;
 import dev.weir.storage.CacheBudget;
 import dev.weir.topology.Stores;
 import java.nio.charset.StandardCharsets;
@@ -13,11 +14,11 @@ import java.util.TreeMap;
 import org.apache.kafka.streams.processor.api.Record;
 
 /** A process: its copy of the policies, a stream thread for each of the two applications, a disk and a clock. */
-final class SimulatedInstance {
+public final class SimulatedInstance {
 
-    final int number;
-    final PolicyRegistry policies = new PolicyRegistry();
-    final QueueRegistry queues = new QueueRegistry();
+    public final int number;
+    public final PolicyRegistry policies = new PolicyRegistry();
+    public final QueueRegistry queues = new QueueRegistry();
     final CacheBudget hotMemory;
     final List<GroupMember> members;
 
@@ -64,7 +65,7 @@ final class SimulatedInstance {
     }
 
     /** Reads the next policy change. Returns false if there is none. */
-    boolean readPolicy() {
+    public boolean readPolicy() {
         SimulatedPartition.Entry entry =
                 cluster.partition(SimulatedTaskSlot.TOPICS.policies(), 0).next(policiesRead);
         if (entry == null) {
@@ -79,7 +80,7 @@ final class SimulatedInstance {
         return true;
     }
 
-    long nowMs() {
+    public long nowMs() {
         return clock.nowMs();
     }
 

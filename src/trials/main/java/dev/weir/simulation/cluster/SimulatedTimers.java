@@ -1,5 +1,6 @@
-package dev.weir.simulation;
+package dev.weir.simulation.cluster;
 
+import dev.weir.simulation.schedule.InjectedFlaw;
 import java.util.ArrayList;
 import java.util.Comparator;
 import java.util.List;
@@ -10,7 +11,7 @@ import org.apache.kafka.streams.processor.Punctuator;
  * The punctuations of a task. As in Kafka Streams, each fires at most once per round, those that are due first fire
  * first, and missed ones are skipped.
  */
-final class SimulatedTimers {
+public final class SimulatedTimers {
 
     private final class Timer implements Cancellable {
         private final Punctuator punctuator;
@@ -34,7 +35,7 @@ final class SimulatedTimers {
     private final InjectedFlaw flaw;
     private int scheduled;
 
-    SimulatedTimers(InjectedFlaw flaw) {
+    public SimulatedTimers(InjectedFlaw flaw) {
         this.flaw = flaw;
     }
 

@@ -1,7 +1,7 @@
-package dev.weir.simulation;
+package dev.weir.simulation.check;
 
-import static dev.weir.simulation.Violation.Promise.ACCOUNTED_FOR;
-import static dev.weir.simulation.Violation.Promise.NEVER_ABOVE;
+import static dev.weir.simulation.schedule.Violation.Promise.ACCOUNTED_FOR;
+import static dev.weir.simulation.schedule.Violation.Promise.NEVER_ABOVE;
 
 import dev.weir.audit.history.ReservationHistory;
 import dev.weir.audit.history.ReservationHistory.Reserved;
@@ -21,7 +21,11 @@ import dev.weir.limit.LimitAccount;
 import dev.weir.limit.MapSegments;
 import dev.weir.policy.Policy;
 import dev.weir.policy.PolicyTable;
-import dev.weir.simulation.SimulatedPartition.Entry;
+import dev.weir.simulation.cluster.SimulatedPartition.Entry;
+import dev.weir.simulation.cluster.SimulatedTaskSlot;
+import dev.weir.simulation.schedule.SchedulePolicies;
+import dev.weir.simulation.schedule.ScheduleTrace;
+import dev.weir.simulation.schedule.Violation;
 import dev.weir.storage.codec.LeaseCodec;
 import dev.weir.wire.KeyCodec;
 import dev.weir.wire.LeaseResponseAvro;

@@ -1,7 +1,7 @@
-package dev.weir.simulation;
+package dev.weir.simulation.check;
 
-import static dev.weir.simulation.Violation.Promise.BOUNDED;
-import static dev.weir.simulation.Violation.Promise.RESTORED_AS_IT_WAS;
+import static dev.weir.simulation.schedule.Violation.Promise.BOUNDED;
+import static dev.weir.simulation.schedule.Violation.Promise.RESTORED_AS_IT_WAS;
 
 import dev.weir.config.WeirConfig;
 import dev.weir.event.StateKey;
@@ -9,6 +9,18 @@ import dev.weir.metrics.EnforcerMetrics;
 import dev.weir.processor.QueueRegistry;
 import dev.weir.processor.Shape;
 import dev.weir.shape.QueueView;
+import dev.weir.simulation.cluster.HeapStore;
+import dev.weir.simulation.cluster.LocalState;
+import dev.weir.simulation.cluster.SimulatedCluster;
+import dev.weir.simulation.cluster.SimulatedContext;
+import dev.weir.simulation.cluster.SimulatedInstance;
+import dev.weir.simulation.cluster.SimulatedTask;
+import dev.weir.simulation.cluster.SimulatedTaskSlot;
+import dev.weir.simulation.cluster.SimulatedTimers;
+import dev.weir.simulation.schedule.InjectedFlaw;
+import dev.weir.simulation.schedule.SchedulePlan;
+import dev.weir.simulation.schedule.SchedulePolicies;
+import dev.weir.simulation.schedule.Violation;
 import dev.weir.storage.codec.WaiterCodec;
 import dev.weir.storage.codec.WaiterCodec.Waiter;
 import dev.weir.topology.Stores;
@@ -27,7 +39,7 @@ import org.apache.kafka.common.utils.Bytes;
 final class RestartCheck {
 
     /** The time at which both tasks are queried, later than any time that they have seen. */
-    private static final long LATER_NANOS = (Simulation.BEGIN_MS + 86_400_000) * 1_000_000;
+    private static final long LATER_NANOS = (SchedulePlan.BEGIN_MS + 86_400_000) * 1_000_000;
 
     private static final long TICK_MS = 5;
     private static final WaiterCodec WAITER = new WaiterCodec();

@@ -1,7 +1,7 @@
-package dev.weir.simulation;
+package dev.weir.simulation.cluster;
 
 import dev.weir.event.Request;
-import dev.weir.simulation.SimulatedPartition.Entry;
+import dev.weir.simulation.cluster.SimulatedPartition.Entry;
 import java.util.ArrayList;
 import java.util.HashMap;
 import java.util.LinkedHashMap;
@@ -9,7 +9,7 @@ import java.util.List;
 import java.util.Map;
 
 /** The records that one stream thread has read and written since its last commit. */
-final class SimulatedTransaction {
+public final class SimulatedTransaction {
 
     private enum State {
         OPEN,
@@ -17,7 +17,7 @@ final class SimulatedTransaction {
         ABORTED
     }
 
-    final String group;
+    public final String group;
     final List<Entry> entries = new ArrayList<>();
 
     /**
@@ -34,7 +34,7 @@ final class SimulatedTransaction {
         this.group = group;
     }
 
-    boolean writes(String topic) {
+    public boolean writes(String topic) {
         return entries.stream().anyMatch(entry -> entry.partition().topic.equals(topic));
     }
 

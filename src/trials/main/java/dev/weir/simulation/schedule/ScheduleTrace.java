@@ -1,4 +1,4 @@
-package dev.weir.simulation;
+package dev.weir.simulation.schedule;
 
 import java.util.ArrayDeque;
 import java.util.Deque;
@@ -9,7 +9,7 @@ import java.util.stream.Collectors;
 /**
  * The events of a schedule: the last ones as text, a fingerprint of all to compare runs, and the number of each kind.
  */
-final class ScheduleTrace {
+public final class ScheduleTrace {
 
     private static final int KEPT = 60;
     private static final int PRIME = 31;
@@ -18,7 +18,7 @@ final class ScheduleTrace {
 
         @Override
         public String toString() {
-            return "%5d  +%d ms  %s".formatted(number, atMs - Simulation.BEGIN_MS, what);
+            return "%5d  +%d ms  %s".formatted(number, atMs - SchedulePlan.BEGIN_MS, what);
         }
     }
 
@@ -27,7 +27,7 @@ final class ScheduleTrace {
     private long fingerprint;
     private int events;
 
-    void add(long nowMs, String what) {
+    public void add(long nowMs, String what) {
         fingerprint = PRIME * fingerprint + what.hashCode() + nowMs;
         events++;
         last.add(new Happened(events, nowMs, what));
@@ -36,19 +36,19 @@ final class ScheduleTrace {
         }
     }
 
-    void count(String what) {
+    public void count(String what) {
         counts.merge(what, 1, Integer::sum);
     }
 
-    Map<String, Integer> counts() {
+    public Map<String, Integer> counts() {
         return counts;
     }
 
-    long fingerprint() {
+    public long fingerprint() {
         return fingerprint;
     }
 
-    int events() {
+    public int events() {
         return events;
     }
 

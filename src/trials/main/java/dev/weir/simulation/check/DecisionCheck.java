@@ -1,7 +1,7 @@
-package dev.weir.simulation;
+package dev.weir.simulation.check;
 
-import static dev.weir.simulation.Violation.Promise.ANSWERED_ONCE;
-import static dev.weir.simulation.Violation.Promise.DECIDED_ALIKE;
+import static dev.weir.simulation.schedule.Violation.Promise.ANSWERED_ONCE;
+import static dev.weir.simulation.schedule.Violation.Promise.DECIDED_ALIKE;
 
 import dev.weir.config.WeirConfig;
 import dev.weir.decision.Decider;
@@ -21,7 +21,15 @@ import dev.weir.fault.UnreadableException;
 import dev.weir.policy.PolicyTable;
 import dev.weir.requests.RecordOrigin;
 import dev.weir.requests.ReservationCancellation;
-import dev.weir.simulation.SimulatedPartition.Entry;
+import dev.weir.simulation.cluster.SimulatedCluster;
+import dev.weir.simulation.cluster.SimulatedPartition;
+import dev.weir.simulation.cluster.SimulatedPartition.Entry;
+import dev.weir.simulation.cluster.SimulatedTask;
+import dev.weir.simulation.cluster.SimulatedTaskSlot;
+import dev.weir.simulation.schedule.InjectedFlaw;
+import dev.weir.simulation.schedule.SchedulePlan;
+import dev.weir.simulation.schedule.SchedulePolicies;
+import dev.weir.simulation.schedule.Violation;
 import dev.weir.topology.Stores;
 import dev.weir.wire.AdmissionAvro;
 import dev.weir.wire.DeadLetterHeaders;

@@ -1,6 +1,7 @@
-package dev.weir.simulation;
+package dev.weir.simulation.cluster;
 
-import dev.weir.simulation.SimulatedPartition.Entry;
+import dev.weir.simulation.cluster.SimulatedPartition.Entry;
+import dev.weir.simulation.schedule.InjectedFlaw;
 import java.util.LinkedHashMap;
 import java.util.Map;
 import java.util.NavigableMap;
@@ -8,7 +9,7 @@ import java.util.TreeMap;
 import org.apache.kafka.common.utils.Bytes;
 
 /** The local state of a task on an instance: the stores, and their positions in the changelogs. */
-final class LocalState {
+public final class LocalState {
 
     private final SimulatedTaskSlot slot;
     private final SimulatedCluster cluster;
@@ -16,7 +17,7 @@ final class LocalState {
     private final Map<String, NavigableMap<Bytes, byte[]>> stores = new LinkedHashMap<>();
     private final Map<String, Long> positions = new LinkedHashMap<>();
 
-    LocalState(SimulatedTaskSlot slot, SimulatedCluster cluster, InjectedFlaw flaw) {
+    public LocalState(SimulatedTaskSlot slot, SimulatedCluster cluster, InjectedFlaw flaw) {
         this.slot = slot;
         this.cluster = cluster;
         this.flaw = flaw;
@@ -26,12 +27,12 @@ final class LocalState {
         }
     }
 
-    NavigableMap<Bytes, byte[]> store(String name) {
+    public NavigableMap<Bytes, byte[]> store(String name) {
         return stores.get(name);
     }
 
     /** Returns whether all changelog records are committed or aborted. A restore waits for that. */
-    boolean isSettled() {
+    public boolean isSettled() {
         return flaw == InjectedFlaw.IMPATIENT_TAKEOVER
                 || slot.role().stores.stream()
                         .map(store -> slot.changelog(cluster, store))
@@ -39,12 +40,12 @@ final class LocalState {
     }
 
     /** Reads the changelogs to their ends. */
-    void restore() {
+    public void restore() {
         slot.role().stores.forEach(store -> follow(store, Long.MAX_VALUE));
     }
 
     /** Reads up to {@code records} records of one changelog, as a standby does. */
-    void follow(String store, long records) {
+    public void follow(String store, long records) {
         SimulatedPartition changelog = slot.changelog(cluster, store);
         long position = positions.get(store);
         long until = Math.min(changelog.lastStable(), records > changelog.end() ? changelog.end() : position + records);

@@ -1,15 +1,26 @@
-package dev.weir.simulation;
+package dev.weir.simulation.check;
 
-import static dev.weir.simulation.Violation.Promise.BOUNDED;
-import static dev.weir.simulation.Violation.Promise.ENDS_ONCE;
-import static dev.weir.simulation.Violation.Promise.IN_PACE;
-import static dev.weir.simulation.Violation.Promise.POLICIES_AGREE;
+import static dev.weir.simulation.schedule.Violation.Promise.BOUNDED;
+import static dev.weir.simulation.schedule.Violation.Promise.ENDS_ONCE;
+import static dev.weir.simulation.schedule.Violation.Promise.IN_PACE;
+import static dev.weir.simulation.schedule.Violation.Promise.POLICIES_AGREE;
 
 import dev.weir.event.Decision;
 import dev.weir.event.Release;
 import dev.weir.event.Request;
 import dev.weir.shape.rules.QueueRules;
-import dev.weir.simulation.SimulatedPartition.Entry;
+import dev.weir.simulation.cluster.GroupMember;
+import dev.weir.simulation.cluster.SimulatedCluster;
+import dev.weir.simulation.cluster.SimulatedGroup;
+import dev.weir.simulation.cluster.SimulatedInstance;
+import dev.weir.simulation.cluster.SimulatedPartition.Entry;
+import dev.weir.simulation.cluster.SimulatedTask;
+import dev.weir.simulation.cluster.SimulatedTaskSlot;
+import dev.weir.simulation.schedule.InjectedFlaw;
+import dev.weir.simulation.schedule.SchedulePlan;
+import dev.weir.simulation.schedule.SchedulePolicies;
+import dev.weir.simulation.schedule.ScheduleTrace;
+import dev.weir.simulation.schedule.Violation;
 import dev.weir.testing.QueueAudit;
 import dev.weir.topology.Stores;
 import dev.weir.wire.PolicyAvro;
@@ -19,7 +30,7 @@ import java.util.List;
 import java.util.Set;
 
 /** The checks of all promises on the committed records. */
-final class SimulationChecks {
+public final class SimulationChecks {
 
     private final SimulatedCluster cluster;
     private final SchedulePlan plan;
@@ -30,7 +41,7 @@ final class SimulationChecks {
     private final QueueCheck queues;
     private final RestartCheck restarts;
 
-    SimulationChecks(
+    public SimulationChecks(
             SimulatedCluster cluster,
             SchedulePlan plan,
             SchedulePolicies schedulePolicies,
@@ -46,14 +57,14 @@ final class SimulationChecks {
         restarts = new RestartCheck(cluster, plan.config(), flaw);
     }
 
-    void afterEvent() {
+    public void afterEvent() {
         List<Entry> committed = cluster.takeEntries();
         leases.check(committed);
         decisions.check(committed);
         queues.check(committed);
     }
 
-    void afterCommit(GroupMember member) {
+    public void afterCommit(GroupMember member) {
         afterEvent();
         for (SimulatedTask task : member.tasks.values()) {
             if (task.state().isSettled()) {
@@ -64,15 +75,15 @@ final class SimulationChecks {
     }
 
     /** Returns whether all requests are decided and none waits. */
-    boolean isAtRest() {
+    public boolean isAtRest() {
         return queues.waiting() == 0 && decisions.waiting() == 0;
     }
 
-    String left() {
+    public String left() {
         return queues.waiting() + " wait in queues, " + decisions.waiting() + " for shared quota";
     }
 
-    void atEnd(SimulatedGroup group) {
+    public void atEnd(SimulatedGroup group) {
         for (SimulatedInstance instance : group.instances()) {
             while (instance.readPolicy()) {}
             List<PolicyAvro.Applied> applied = instance.policies.applied();

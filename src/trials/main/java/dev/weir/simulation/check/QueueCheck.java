@@ -1,10 +1,10 @@
-package dev.weir.simulation;
+package dev.weir.simulation.check;
 
-import static dev.weir.simulation.Violation.Promise.ANSWERED_ONCE;
-import static dev.weir.simulation.Violation.Promise.BY_BROKER_TIME;
-import static dev.weir.simulation.Violation.Promise.ENDS_ONCE;
-import static dev.weir.simulation.Violation.Promise.IN_PACE;
-import static dev.weir.simulation.Violation.Promise.IN_SEQUENCE;
+import static dev.weir.simulation.schedule.Violation.Promise.ANSWERED_ONCE;
+import static dev.weir.simulation.schedule.Violation.Promise.BY_BROKER_TIME;
+import static dev.weir.simulation.schedule.Violation.Promise.ENDS_ONCE;
+import static dev.weir.simulation.schedule.Violation.Promise.IN_PACE;
+import static dev.weir.simulation.schedule.Violation.Promise.IN_SEQUENCE;
 
 import dev.weir.event.Decision;
 import dev.weir.event.Outcome;
@@ -13,7 +13,13 @@ import dev.weir.event.Request;
 import dev.weir.event.RequestKind;
 import dev.weir.shape.OutflowPace;
 import dev.weir.shape.rules.BucketId;
-import dev.weir.simulation.SimulatedPartition.Entry;
+import dev.weir.simulation.cluster.SimulatedCluster;
+import dev.weir.simulation.cluster.SimulatedPartition;
+import dev.weir.simulation.cluster.SimulatedPartition.Entry;
+import dev.weir.simulation.cluster.SimulatedTaskSlot;
+import dev.weir.simulation.schedule.SchedulePlan;
+import dev.weir.simulation.schedule.SchedulePolicies;
+import dev.weir.simulation.schedule.Violation;
 import dev.weir.wire.AdmissionAvro;
 import dev.weir.wire.DecisionCodec;
 import dev.weir.wire.ReleaseCodec;

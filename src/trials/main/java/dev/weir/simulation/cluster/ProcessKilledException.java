@@ -1,11 +1,11 @@
-package dev.weir.simulation;
+package dev.weir.simulation.cluster;
 
 /** The kill of a simulated process, in the middle of its work. */
-final class ProcessKilledException extends RuntimeException {
+public final class ProcessKilledException extends RuntimeException {
 
     private static final long serialVersionUID = 1;
 
-    final transient GroupMember member;
+    public final transient GroupMember member;
 
     ProcessKilledException(GroupMember member) {
         super("killed", null, false, false);
