@@ -36,28 +36,29 @@ class LayeringTest {
         "dev.weir.decision..",
         "dev.weir.event",
         "dev.weir.lease",
-        "dev.weir.limit",
+        "dev.weir.limit..",
         "dev.weir.policy",
         "dev.weir.shape..",
         "dev.weir.time"
     };
 
     @ArchTest
-    static final ArchRule limit_uses_only_java = uses("dev.weir.limit");
+    static final ArchRule limit_uses_only_java = uses("dev.weir.limit..");
 
     @ArchTest
-    static final ArchRule lease_uses_only_limit = uses("dev.weir.lease", "dev.weir.limit");
+    static final ArchRule lease_uses_only_limit = uses("dev.weir.lease", "dev.weir.limit..");
 
     @ArchTest
-    static final ArchRule events_use_only_limit_and_lease = uses("dev.weir.event", "dev.weir.lease", "dev.weir.limit");
+    static final ArchRule events_use_only_limit_and_lease =
+            uses("dev.weir.event", "dev.weir.lease", "dev.weir.limit..");
 
     @ArchTest
     static final ArchRule policies_use_only_events_limit_and_lease =
-            uses("dev.weir.policy", "dev.weir.event", "dev.weir.lease", "dev.weir.limit");
+            uses("dev.weir.policy", "dev.weir.event", "dev.weir.lease", "dev.weir.limit..");
 
     @ArchTest
     static final ArchRule decisions_do_not_use_queues =
-            uses("dev.weir.decision..", "dev.weir.event", "dev.weir.lease", "dev.weir.limit", "dev.weir.policy");
+            uses("dev.weir.decision..", "dev.weir.event", "dev.weir.lease", "dev.weir.limit..", "dev.weir.policy");
 
     @ArchTest
     static final ArchRule queues_use_only_the_core = uses("dev.weir.shape..", CORE);
@@ -123,7 +124,7 @@ class LayeringTest {
                     "dev.weir.event",
                     "dev.weir.fault",
                     "dev.weir.lease",
-                    "dev.weir.limit",
+                    "dev.weir.limit..",
                     "dev.weir.policy",
                     "dev.weir.shape",
                     "dev.weir.time",

@@ -1,5 +1,8 @@
 package dev.weir.limit;
 
+import dev.weir.limit.segment.LogSegment;
+import dev.weir.limit.segment.SegmentReader;
+import dev.weir.limit.segment.SegmentWrite;
 import java.util.HashMap;
 import java.util.Map;
 

@@ -2,6 +2,7 @@ package dev.weir.limit;
 
 import dev.weir.limit.LogSearch.EntryPosition;
 import dev.weir.limit.SlidingWindowLog.Log;
+import dev.weir.limit.segment.LogSegment;
 
 /**
  * Bounds the segments of a log that has more entries than its limit has tokens: of denied requests, or of charges that

@@ -1,6 +1,7 @@
 package dev.weir.limit;
 
 import dev.weir.limit.SlidingWindowLog.Log;
+import dev.weir.limit.segment.LogSegment;
 
 /**
  * Finds entries of a log, from its oldest live entry on.

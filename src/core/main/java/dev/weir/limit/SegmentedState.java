@@ -1,5 +1,7 @@
 package dev.weir.limit;
 
+import dev.weir.limit.segment.SegmentReader;
+import dev.weir.limit.segment.SegmentWrite;
 import java.util.List;
 
 /**

@@ -1,6 +1,10 @@
 package dev.weir.limit;
 
 import dev.weir.limit.LogSearch.EntryPosition;
+import dev.weir.limit.segment.FullSegments;
+import dev.weir.limit.segment.LogSegment;
+import dev.weir.limit.segment.SegmentReader;
+import dev.weir.limit.segment.SegmentWrite;
 import java.util.List;
 
 /**

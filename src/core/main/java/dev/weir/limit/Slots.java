@@ -1,5 +1,9 @@
 package dev.weir.limit;
 
+import dev.weir.limit.segment.LogSegment;
+import dev.weir.limit.segment.SegmentReader;
+import dev.weir.limit.segment.SegmentWrite;
+import dev.weir.limit.segment.SlotNodes;
 import java.util.List;
 
 /**

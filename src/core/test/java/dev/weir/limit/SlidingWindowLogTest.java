@@ -3,6 +3,7 @@ package dev.weir.limit;
 import static org.assertj.core.api.Assertions.assertThat;
 
 import dev.weir.limit.SlidingWindowLog.Log;
+import dev.weir.limit.segment.LogSegment;
 import java.util.Random;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.params.ParameterizedTest;

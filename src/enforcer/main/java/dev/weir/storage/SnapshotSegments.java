@@ -1,7 +1,7 @@
 package dev.weir.storage;
 
-import dev.weir.limit.LogSegment;
-import dev.weir.limit.SegmentReader;
+import dev.weir.limit.segment.LogSegment;
+import dev.weir.limit.segment.SegmentReader;
 import dev.weir.storage.codec.StateCodec;
 import dev.weir.wire.KeyCodec;
 import org.apache.kafka.common.utils.Bytes;

@@ -15,7 +15,7 @@ import dev.weir.lease.Refund;
 import dev.weir.lease.RefundableUse;
 import dev.weir.lease.RefusedHolders;
 import dev.weir.lease.SlotUse;
-import dev.weir.limit.SegmentReader;
+import dev.weir.limit.segment.SegmentReader;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.function.IntFunction;

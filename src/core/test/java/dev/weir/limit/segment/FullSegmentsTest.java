@@ -1,4 +1,4 @@
-package dev.weir.limit;
+package dev.weir.limit.segment;
 
 import static org.assertj.core.api.Assertions.assertThat;
 

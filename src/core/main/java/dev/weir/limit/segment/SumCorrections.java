@@ -1,4 +1,4 @@
-package dev.weir.limit;
+package dev.weir.limit.segment;
 
 import java.util.Map;
 import java.util.TreeMap;

@@ -1,4 +1,4 @@
-package dev.weir.limit;
+package dev.weir.limit.segment;
 
 import java.util.ArrayList;
 import java.util.List;
@@ -43,7 +43,7 @@ public record FullSegments(
     };
 
     /** No segments, and none in the store. */
-    static final FullSegments NONE = stored(NO_STORE, 0, 0);
+    public static final FullSegments NONE = stored(NO_STORE, 0, 0);
 
     /**
      * A list of segments, newest first.
@@ -69,7 +69,7 @@ public record FullSegments(
         return corrections.end() <= first || first == end ? 0 : corrections.end();
     }
 
-    LogSegment get(long number) {
+    public LogSegment get(long number) {
         LogSegment other = corrections.replaced().get(number);
         if (other != null) {
             return other;
@@ -85,7 +85,7 @@ public record FullSegments(
     }
 
     /** Returns these segments and one more. */
-    FullSegments with(LogSegment segment) {
+    public FullSegments with(LogSegment segment) {
         Added next = new Added(segment, added, added == null ? 1 : added.size + 1);
         return new FullSegments(store, storedFirst, storedEnd, first, end + 1, next, corrections);
     }
@@ -97,7 +97,7 @@ public record FullSegments(
      * @param segment the corrected segment
      * @param change what is added to the {@link #correction} of all later segments
      */
-    FullSegments corrected(long number, LogSegment segment, long change) {
+    public FullSegments corrected(long number, LogSegment segment, long change) {
         return with(corrections.with(store, number, segment, change));
     }
 
@@ -105,7 +105,7 @@ public record FullSegments(
      * Returns the sum of the corrections of the segments from a number on. It is the same for all sums of that segment:
      * with it, they can be compared with those of the newest entries.
      */
-    long correction(long number) {
+    public long correction(long number) {
         return corrections.end() <= number ? 0 : corrections.sum(store, number, end);
     }
 
@@ -114,24 +114,24 @@ public record FullSegments(
     }
 
     /** Returns all of these segments but the last. */
-    FullSegments withoutLast() {
+    public FullSegments withoutLast() {
         Added before = added == null ? null : added.before;
         SumCorrections left = corrections.end() < end ? corrections : corrections.without(store, end - 1);
         return new FullSegments(store, storedFirst, storedEnd, first, end - 1, before, left);
     }
 
     /** Returns these segments without those before {@code from}, which is not after the end. */
-    FullSegments from(long from) {
+    public FullSegments from(long from) {
         return from == first ? this : new FullSegments(store, storedFirst, storedEnd, from, end, added, corrections);
     }
 
     /** Returns whether these are the segments as they were stored. If so, there is nothing to write. */
-    boolean isStored() {
+    public boolean isStored() {
         return added == null && corrections.replaced().isEmpty() && first == storedFirst && end == storedEnd;
     }
 
     /** Returns the changes to the store, deletions first. */
-    List<SegmentWrite> writes() {
+    public List<SegmentWrite> writes() {
         List<SegmentWrite> writes = new ArrayList<>();
         for (long number = storedFirst; number < Math.min(first, storedEnd); number++) {
             writes.add(new SegmentWrite.Delete(number));

@@ -1,4 +1,4 @@
-package dev.weir.limit;
+package dev.weir.limit.segment;
 
 /** Reads what is stored of a log, by number. It must not change while the log is in use. */
 public interface SegmentReader {

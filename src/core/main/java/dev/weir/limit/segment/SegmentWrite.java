@@ -1,4 +1,4 @@
-package dev.weir.limit;
+package dev.weir.limit.segment;
 
 /** A change to the stored full segments of a log. */
 public sealed interface SegmentWrite {

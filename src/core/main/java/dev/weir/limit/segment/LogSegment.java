@@ -1,4 +1,4 @@
-package dev.weir.limit;
+package dev.weir.limit.segment;
 
 import java.util.Arrays;
 
@@ -66,7 +66,7 @@ public final class LogSegment {
     }
 
     /** Returns the cost of the newest entry. The segment must not be empty. */
-    long lastCost() {
+    public long lastCost() {
         return lastSum() - sum(size() - 2);
     }
 
@@ -79,7 +79,7 @@ public final class LogSegment {
      * Returns this segment with {@code cost} added at {@code timeMs}: to the newest entry if it has the same time,
      * otherwise as a new entry.
      */
-    LogSegment withEntry(long timeMs, long cost) {
+    public LogSegment withEntry(long timeMs, long cost) {
         boolean merges = size() > 0 && lastTimeMs() == timeMs;
         int size = merges ? size() : size() + 1;
         long[] times = Arrays.copyOf(timesMs, size);
@@ -90,23 +90,23 @@ public final class LogSegment {
     }
 
     /** Returns the cost of one entry. */
-    long cost(int index) {
+    public long cost(int index) {
         return sum(index) - sum(index - 1);
     }
 
     /** Returns the index of the last entry that is not after {@code timeMs}; −1 if there is none. */
-    int indexUpTo(long timeMs) {
+    public int indexUpTo(long timeMs) {
         int index = Arrays.binarySearch(timesMs, timeMs);
         return index >= 0 ? index : -index - 2;
     }
 
     /** Returns whether there is an entry at {@code timeMs}. */
-    boolean has(long timeMs) {
+    public boolean has(long timeMs) {
         return Arrays.binarySearch(timesMs, timeMs) >= 0;
     }
 
     /** Returns the sum of all costs up to and including those at {@code timeMs}. */
-    long sumUpTo(long timeMs) {
+    public long sumUpTo(long timeMs) {
         return sum(indexUpTo(timeMs));
     }
 
@@ -114,7 +114,7 @@ public final class LogSegment {
      * Returns this segment with {@code cost}, of either sign, added at any time. An entry of cost 0 is removed. There
      * must be room for a new entry.
      */
-    LogSegment plus(long timeMs, long cost) {
+    public LogSegment plus(long timeMs, long cost) {
         if (cost == 0) {
             return this;
         }
@@ -139,7 +139,7 @@ public final class LogSegment {
     }
 
     /** Returns this segment without the entries from index {@code from} to {@code end − 1}, and without their costs. */
-    LogSegment without(int from, int end) {
+    public LogSegment without(int from, int end) {
         long cost = sum(end - 1) - sum(from - 1);
         long[] times = new long[size() - (end - from)];
         long[] all = new long[times.length];
@@ -152,7 +152,7 @@ public final class LogSegment {
     }
 
     /** Returns this segment without the entries up to {@code timeMs}, and without their costs. */
-    LogSegment after(long timeMs) {
+    public LogSegment after(long timeMs) {
         int ended = indexUpTo(timeMs) + 1;
         return ended == 0 ? this : without(0, ended);
     }
@@ -160,7 +160,7 @@ public final class LogSegment {
     /**
      * Returns this segment with the cost of the newest entry reduced by {@code cost}. An entry of cost 0 is removed.
      */
-    LogSegment reducedBy(long cost) {
+    public LogSegment reducedBy(long cost) {
         long left = lastSum() - cost;
         if (left == sum(size() - 2)) {
             return of(sumBefore, Arrays.copyOf(timesMs, size() - 1), Arrays.copyOf(sums, size() - 1));
@@ -171,7 +171,7 @@ public final class LogSegment {
     }
 
     /** Returns this segment with {@code change} added to the cost of an entry. An entry of cost 0 stays. */
-    LogSegment corrected(int index, long change) {
+    public LogSegment corrected(int index, long change) {
         long[] all = sums.clone();
         for (int i = index; i < all.length; i++) {
             all[i] += change;
