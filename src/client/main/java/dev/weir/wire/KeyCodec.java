@@ -129,12 +129,11 @@ public final class KeyCodec {
      * @return the bytes
      */
     public static byte[] encode(RequestKey key) {
-        ByteArrayOutputStream out = new ByteArrayOutputStream(64);
-        out.write(ANSWER);
-        write(out, key.client());
-        write(out, key.kind().name());
-        write(out, key.requestId());
-        return out.toByteArray();
+        String kind = key.kind().name();
+        byte[] bytes = new byte[1 + length(key.client()) + length(kind) + length(key.requestId())];
+        bytes[0] = ANSWER;
+        write(bytes, write(bytes, write(bytes, 1, key.client()), kind), key.requestId());
+        return bytes;
     }
 
     /**
@@ -216,6 +215,20 @@ public final class KeyCodec {
      * @return the text
      */
     public static String readText(ByteBuffer in) {
+        int from = in.position();
+        int end = from;
+        while (end < in.limit() && in.get(end) != 0) {
+            end++;
+        }
+        boolean isPlain = end < in.limit() && (end + 1 == in.limit() || in.get(end + 1) != (byte) 0xFF);
+        if (!isPlain || !in.hasArray()) {
+            return readEscaped(in);
+        }
+        in.position(end + 1);
+        return new String(in.array(), in.arrayOffset() + from, end - from, StandardCharsets.UTF_8);
+    }
+
+    private static String readEscaped(ByteBuffer in) {
         ByteArrayOutputStream text = new ByteArrayOutputStream();
         for (byte next = in.get(); next != 0 || isEscaped(in); next = in.get()) {
             text.write(next);

@@ -1,5 +1,6 @@
 package dev.weir.decision;
 
+import dev.weir.decision.state.FirstAnswer;
 import dev.weir.decision.state.HeldCharge;
 import dev.weir.decision.state.PolicyState;
 import dev.weir.decision.state.ReservationRecord;
@@ -108,9 +109,9 @@ final class ReservationOpening {
             Evaluation charged,
             Reserving reserving,
             ReservationTable table) {
-        Optional<ReservationRecord.FirstAnswer> first = reserving.isHidden()
+        Optional<FirstAnswer> first = reserving.isHidden()
                 ? Optional.empty()
-                : Optional.of(new ReservationRecord.FirstAnswer(
+                : Optional.of(FirstAnswer.of(
                         ContentHash.of(request),
                         result instanceof Admission admission ? admission.sent() : (Decision) result));
         table.open(

@@ -5,6 +5,7 @@ import static org.assertj.core.api.Assertions.assertThat;
 import dev.weir.config.WeirConfig;
 import dev.weir.decision.Decider;
 import dev.weir.decision.state.BoundedReservations;
+import dev.weir.decision.state.FirstAnswer;
 import dev.weir.decision.state.NextPlace;
 import dev.weir.decision.state.PolicyStates;
 import dev.weir.decision.state.QuotaSource;
@@ -321,8 +322,8 @@ class SnapshotStatesTest {
         for (int i = 0; i < 40; i++) {
             RequestKey key = new RequestKey("alice", RequestKind.CONSUME, "r" + i);
             Request request = request(RequestKind.CONSUME, 1, 0);
-            ReservationRecord.FirstAnswer first = new ReservationRecord.FirstAnswer(
-                    ContentHash.of(request), Decision.allowed(request, Reason.WITHIN_LIMITS, 0));
+            FirstAnswer first =
+                    FirstAnswer.of(ContentHash.of(request), Decision.allowed(request, Reason.WITHIN_LIMITS, 0));
             ReservationRecord opened = new ReservationRecord(
                     reservations.nextNumber(), Optional.of(first), 1, 0, 1_000 + i, List.of(), Optional.empty());
             reservations.open(key, opened);

@@ -4,6 +4,7 @@ import static org.assertj.core.api.Assertions.assertThat;
 
 import dev.weir.config.WeirConfig;
 import dev.weir.decision.state.BoundedReservations;
+import dev.weir.decision.state.FirstAnswer;
 import dev.weir.decision.state.HeldCharge;
 import dev.weir.decision.state.ReservationRecord;
 import dev.weir.event.Decision;
@@ -77,7 +78,7 @@ class StoredReservationsTest {
                 number,
                 number % 7 == 0
                         ? Optional.empty()
-                        : Optional.of(new ReservationRecord.FirstAnswer(ContentHash.of(request), answer)),
+                        : Optional.of(FirstAnswer.of(ContentHash.of(request), answer)),
                 number,
                 fromMs,
                 durationMs,

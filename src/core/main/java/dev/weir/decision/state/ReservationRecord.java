@@ -1,8 +1,6 @@
 package dev.weir.decision.state;
 
-import dev.weir.event.IdempotentAnswer;
 import dev.weir.event.RequestKind;
-import dev.weir.policy.ContentHash;
 import java.util.List;
 import java.util.Optional;
 
@@ -26,9 +24,6 @@ public record ReservationRecord(
         long durationMs,
         List<HeldCharge> held,
         Optional<Ending> ending) {
-
-    /** The content of the request that created the reservation, and its answer. */
-    public record FirstAnswer(ContentHash content, IdempotentAnswer answer) {}
 
     /**
      * How a reservation was ended before its time.

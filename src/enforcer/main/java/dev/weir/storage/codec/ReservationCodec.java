@@ -1,6 +1,7 @@
 package dev.weir.storage.codec;
 
 import dev.weir.decision.state.BoundedReservations.ExpiryEntry;
+import dev.weir.decision.state.FirstAnswer;
 import dev.weir.decision.state.HeldCharge;
 import dev.weir.decision.state.ReservationRecord;
 import dev.weir.decision.state.ReservationSummary;
@@ -24,7 +25,7 @@ import java.util.TreeMap;
  * <pre>
  *   reservation  version  number  cost  from±  duration  flags
  *                kind of its end  actual cost  end± (flag 1)
- *                n, charge × n  [content, 32 bytes  answer] (flag 2)
+ *                n, charge × n  [content, 32 bytes  length  answer] (flag 2)
  *   charge       key  observes  charged at±  slot duration  m, origin × m
  *                key  observes + 2  used at±  m, (lease id  tokens  reports) × m
  *                [slot duration  their end±] (observes + 6)
@@ -132,8 +133,17 @@ public final class ReservationCodec implements WriteBackCodec<byte[], Reservatio
         reservation.held().forEach(held -> write(out, held));
         reservation.first().ifPresent(first -> {
             IdempotentAnswerCodec.write(first.content(), out);
-            answers.write(first.answer(), out);
+            out.write(encoded(first));
         });
+    }
+
+    private byte[] encoded(FirstAnswer first) {
+        if (first instanceof EncodedFirstAnswer encoded) {
+            return encoded.encoded();
+        }
+        StateBytes out = StateBytes.toWritePart();
+        answers.write(first.answer(), out);
+        return out.written();
     }
 
     private static void write(StateBytes out, HeldCharge held) {
@@ -177,10 +187,9 @@ public final class ReservationCodec implements WriteBackCodec<byte[], Reservatio
         for (long left = in.read(); left > 0; left--) {
             held.add(readCharge(in));
         }
-        Optional<ReservationRecord.FirstAnswer> first = (flags & ANSWERED) == 0
+        Optional<FirstAnswer> first = (flags & ANSWERED) == 0
                 ? Optional.empty()
-                : Optional.of(
-                        new ReservationRecord.FirstAnswer(IdempotentAnswerCodec.readContent(in), answers.read(in)));
+                : Optional.of(new EncodedFirstAnswer(IdempotentAnswerCodec.readContent(in), in.readBytes(), answers));
         return new ReservationRecord(number, first, cost, fromMs, durationMs, held, ending);
     }
 

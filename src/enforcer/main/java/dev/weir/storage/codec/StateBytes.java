@@ -51,6 +51,16 @@ public final class StateBytes {
         return in;
     }
 
+    /** Returns a reader of bytes without a version: a part of a state. */
+    static StateBytes toRead(byte[] part) {
+        return new StateBytes(part, part.length);
+    }
+
+    /** Returns a writer of a part of a state, without a version. */
+    static StateBytes toWritePart() {
+        return new StateBytes(new byte[64], 0);
+    }
+
     byte[] written() {
         return Arrays.copyOf(bytes, position);
     }
