@@ -25,6 +25,9 @@ import java.util.TreeMap;
 // Whether a reservation is over for its client does not depend on it: decisions compare its end with the time of the
 // keys.
 //
+// When the turn of an entry comes, its reservation must be read, unless it is known to be ended: then only its key is
+// needed. So most reservations are written when they are opened, ended and deleted, and read when they are ended.
+//
 // A request that needs a place in a full table goes by its own time, so that its retry time is known. Then the entries
 // of renewed reservations go to the end of their lanes at once. So the first entry of each lane ends when it says, and
 // the earliest of them is the first to free a place.
@@ -46,6 +49,7 @@ public final class BoundedReservations implements ReservationTable {
     private final long epoch;
     private final long[] first = new long[2 * LANES];
     private final long[] end = new long[2 * LANES];
+    private final KnownEnds ended = new KnownEnds();
     private final ExpiryEntry[] heads = new ExpiryEntry[2 * LANES]; // null if not read yet, or the lane is empty
     private long size;
     private long hiddenSize;
@@ -68,7 +72,7 @@ public final class BoundedReservations implements ReservationTable {
     /**
      * The tables.
      *
-     * @param reservations the reservations
+     * @param reservations the reservations. Each one that is read has an entry in an expiry queue, or there is none
      * @param expiryQueues the entries of the expiry queues, by lane and position. Positions of a lane follow each other
      *     without gaps; entries are added at the end and deleted in order
      * @param summary the bounds of the expiry queues
@@ -255,27 +259,46 @@ public final class BoundedReservations implements ReservationTable {
 
     private void sweepHead(int lane, long nowMs, List<ReservationRecord> swept) {
         ExpiryEntry entry = heads[lane];
+        OptionalLong endedMs = ended.get(entry.number);
+        if (endedMs.isPresent()) {
+            deleteHead(lane);
+            sweepUntil(lane, entry, endedMs.getAsLong(), nowMs);
+            return;
+        }
+        ReservationRecord reservation = storage.reservations.get(entry.key);
+        deleteHead(lane);
+        if (reservation != null
+                && reservation.number() == entry.number
+                && sweepUntil(lane, entry, reservation.endMs(), nowMs)
+                && reservation.ending().isEmpty()) {
+            swept.add(reservation);
+        }
+    }
+
+    private void deleteHead(int lane) {
         storage.expiryQueues.delete(position(lane, first[lane]));
         first[lane]++;
         resize(lane, -1);
         heads[lane] = null;
         isDueKnown = false;
-        ReservationRecord reservation = storage.reservations.get(entry.key);
-        if (reservation == null || reservation.number() != entry.number) {
-            return;
-        }
-        if (reservation.endMs() > nowMs) {
-            append(lane, entry.key, reservation);
-            return;
-        }
-        storage.reservations.delete(entry.key);
-        if (reservation.ending().isEmpty()) {
-            swept.add(reservation);
-        }
     }
 
-    private void append(int lane, RequestKey key, ReservationRecord reservation) {
-        ExpiryEntry entry = new ExpiryEntry(key, reservation.number(), reservation.endMs());
+    /** Deletes the reservation of an entry if its end has passed; otherwise moves the entry. Returns whether it has. */
+    private boolean sweepUntil(int lane, ExpiryEntry entry, long endMs, long nowMs) {
+        if (endMs > nowMs) {
+            append(lane, entry.key, entry.number, endMs);
+            return false;
+        }
+        storage.reservations.delete(entry.key);
+        ended.remove(entry.number);
+        if (size + hiddenSize == 0) {
+            ended.shrink();
+        }
+        return true;
+    }
+
+    private void append(int lane, RequestKey key, long number, long endMs) {
+        ExpiryEntry entry = new ExpiryEntry(key, number, endMs);
         storage.expiryQueues.put(position(lane, end[lane]), entry);
         isDueKnown &= first[lane] < end[lane]; // the head stays
         end[lane]++;
@@ -294,8 +317,12 @@ public final class BoundedReservations implements ReservationTable {
     public void open(RequestKey key, ReservationRecord reservation) {
         if ((reservation.isHidden() ? hiddenSize : size) < maxReservations) {
             int lane = Math.min(LANES - 1, Long.SIZE - 1 - Long.numberOfLeadingZeros(reservation.durationMs()));
+            ReservationRecord replaced = storage.reservations.get(key);
+            if (replaced != null) {
+                ended.remove(replaced.number()); // its entry must not delete the new one
+            }
             storage.reservations.put(key, reservation);
-            append(reservation.isHidden() ? LANES + lane : lane, key, reservation);
+            append(reservation.isHidden() ? LANES + lane : lane, key, reservation.number(), reservation.endMs());
             nextNumber = reservation.number() + 1;
         }
     }
@@ -303,6 +330,9 @@ public final class BoundedReservations implements ReservationTable {
     @Override
     public void change(RequestKey key, ReservationRecord reservation) {
         storage.reservations.put(key, reservation);
+        if (reservation.ending().isPresent()) {
+            ended.put(reservation.number(), reservation.endMs(), size + hiddenSize);
+        }
     }
 
     private static long position(int lane, long number) {
