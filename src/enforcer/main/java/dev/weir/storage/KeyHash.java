@@ -41,6 +41,12 @@ class KeyHash {
     }
 
     int hash(byte[] key) {
+        long hash = longHash(key);
+        return (int) (hash ^ (hash >>> Integer.SIZE));
+    }
+
+    /** Returns a hash of 64 bits. */
+    long longHash(byte[] key) {
         long hash = start ^ key.length;
         int at = 0;
         for (; at <= key.length - Long.BYTES; at += Long.BYTES) {
@@ -50,8 +56,7 @@ class KeyHash {
         for (; at < key.length; at++) {
             rest = (rest << Byte.SIZE) | (key[at] & 0xFF);
         }
-        long last = mix(hash ^ rest);
-        return (int) (last ^ (last >>> Integer.SIZE));
+        return mix(hash ^ rest);
     }
 
     private long mix(long value) {

@@ -16,6 +16,8 @@ import java.util.function.LongConsumer;
  * {@link BoundedReservations} in a store with a write-back cache. Between two commits, they write to the cache only.
  * With each commit, the store gets the reservations that were changed, blocks of expiry entries, and the bounds of the
  * expiry queues: for each reservation one write when it is opened, one when it is ended, and one when it is deleted.
+ *
+ * <p>{@link ReservedKeys} spare the reads of absent reservations: each request can repeat one that has reserved.
  */
 public final class StoredReservations {
 
@@ -32,8 +34,11 @@ public final class StoredReservations {
         ReservationSummary stored = store.read(ReservationCodec.boundsKey()) instanceof Bounds bounds
                 ? bounds.summary()
                 : ReservationSummary.EMPTY;
+        ReservedKeys keys = new ReservedKeys();
+        StoredExpiryQueues queues = new StoredExpiryQueues(store, keys);
+        queues.addKeys(stored);
         BoundedReservations reservations = new BoundedReservations(
-                new BoundedReservations.Storage(new Reservations(store), new StoredExpiryQueues(store), stored),
+                new BoundedReservations.Storage(new Reservations(store, keys), queues, stored),
                 config.most().reservations(),
                 config.retention().toMillis());
         size.accept(reservations.size());
@@ -53,17 +58,25 @@ public final class StoredReservations {
         return reservations;
     }
 
-    private record Reservations(WriteBackStore<byte[], ReservationEntry> store)
+    /** Reservations that were ended are hardly read again, and leave the cache when they are written. */
+    private record Reservations(WriteBackStore<byte[], ReservationEntry> store, ReservedKeys keys)
             implements KeyValueTable<RequestKey, ReservationRecord> {
 
         @Override
         public ReservationRecord get(RequestKey key) {
-            return store.read(ReservationCodec.key(key)) instanceof Reserved reserved ? reserved.reservation() : null;
+            byte[] bytes = ReservationCodec.key(key);
+            return keys.mayContain(bytes) && store.read(bytes) instanceof Reserved reserved
+                    ? reserved.reservation()
+                    : null;
         }
 
         @Override
         public void put(RequestKey key, ReservationRecord value) {
-            store.put(ReservationCodec.key(key), new Reserved(value));
+            if (value.ending().isPresent()) {
+                store.putCold(ReservationCodec.key(key), new Reserved(value));
+            } else {
+                store.put(ReservationCodec.key(key), new Reserved(value));
+            }
         }
 
         @Override

@@ -86,13 +86,21 @@ final class WriteBackCache<V> {
     void change(WriteBackEntry<V> entry, V value, WriteBackCodec<?, V> codec) {
         set(entry, value, codec);
         markDirty(entry);
+        entry.isCold = false;
     }
 
-    /** Removes the value of an entry and marks the entry as dirty. */
+    /** Sets the value of an entry and marks it as dirty. The entry is removed when it becomes clean. */
+    void changeCold(WriteBackEntry<V> entry, V value, WriteBackCodec<?, V> codec) {
+        change(entry, value, codec);
+        entry.isCold = true;
+    }
+
+    /** Removes the value of an entry and marks the entry as dirty. It is removed when it becomes clean. */
     void delete(WriteBackEntry<V> entry) {
         entry.keepDecoded(null);
         measure(entry, 0);
         markDirty(entry);
+        entry.isCold = true;
     }
 
     private void markDirty(WriteBackEntry<V> entry) {
@@ -107,6 +115,7 @@ final class WriteBackCache<V> {
     void changeClean(WriteBackEntry<V> entry, V value, WriteBackCodec<?, V> codec) {
         set(entry, value, codec);
         entry.isDirty = false;
+        entry.isCold = false;
     }
 
     private void set(WriteBackEntry<V> entry, V value, WriteBackCodec<?, V> codec) {
@@ -143,9 +152,12 @@ final class WriteBackCache<V> {
         }
     }
 
-    /** Marks all entries as equal to the store's. */
+    /** Marks all entries as equal to the store's, and removes the cold ones. */
     void markAllClean() {
         for (WriteBackEntry<V> entry : dirty) {
+            if (entry.isCold && entry.isDirty) {
+                remove(entry);
+            }
             entry.isDirty = false;
             entry.isListed = false;
         }

@@ -32,6 +32,9 @@ final class WriteBackEntry<V> implements Comparable<WriteBackEntry> {
     /** Whether the value differs from the store's. */
     boolean isDirty;
 
+    /** Whether the entry leaves the cache when it is written. */
+    boolean isCold;
+
     /** Whether the entry is in the cache's list of dirty entries, which can contain entries that were written since. */
     boolean isListed;
 

@@ -82,7 +82,13 @@ public final class WriteBackStore<K, V> extends WrappedStateStore<KeyValueStore<
         shrink();
     }
 
-    /** Deletes a value in the cache. It is deleted in the store at the next flush. */
+    /** Like {@link #put}, for a value that is hardly ever read again: it leaves the cache when it is written. */
+    public void putCold(K key, V value) {
+        cache.changeCold(entry(key), value, codec);
+        shrink();
+    }
+
+    /** Deletes a value in the cache. It is deleted in the store, and leaves the cache, at the next flush. */
     public void delete(K key) {
         cache.delete(entry(key));
         shrink();
@@ -194,6 +200,8 @@ public final class WriteBackStore<K, V> extends WrappedStateStore<KeyValueStore<
             wrapped().putAll(batch);
         }
         cache.markAllClean();
+        lastKey = null; // its entry can have left the cache
+        reportBytes();
     }
 
     private void drop() {

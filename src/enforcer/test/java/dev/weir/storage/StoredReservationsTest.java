@@ -76,9 +76,7 @@ class StoredReservationsTest {
                         : Optional.of(new HeldCharge.LentSlotsEnd(number, fromMs + durationMs)));
         return new ReservationRecord(
                 number,
-                number % 7 == 0
-                        ? Optional.empty()
-                        : Optional.of(FirstAnswer.of(ContentHash.of(request), answer)),
+                number % 7 == 0 ? Optional.empty() : Optional.of(FirstAnswer.of(ContentHash.of(request), answer)),
                 number,
                 fromMs,
                 durationMs,
@@ -157,6 +155,52 @@ class StoredReservationsTest {
             on.sweep(nowMs).forEach(over -> swept.add(over.number()));
         }
         return swept;
+    }
+
+    @Test
+    void the_absence_of_a_reservation_is_known_without_a_read_and_its_presence_after_a_restart() {
+        BoundedReservations reservations = open(10_000, Duration.ofMillis(1), 0);
+        for (int i = 1; i <= 100; i++) {
+            reservations.open(key(i), reservation(i, 0, i % 2 == 0 ? 1_000 : 50_000));
+        }
+        store.flushCache();
+        for (int restarts = 0; restarts < 2; restarts++) {
+            below.take();
+            for (int i = 101; i <= 1_000; i++) {
+                assertThat(reservations.get(key(i))).isNull();
+            }
+            assertThat(below.take()).isEmpty();
+            for (int i = 1; i <= 100; i++) {
+                assertThat(reservations.get(key(i)).number()).isEqualTo(i);
+            }
+            reservations = open(10_000, Duration.ofMillis(1), 0);
+        }
+        for (int i = 0; i < 3_000; i++) {
+            reservations.sweep(2_000);
+        }
+        below.take();
+        for (int i = 2; i <= 100; i += 2) {
+            assertThat(reservations.get(key(i))).isNull();
+        }
+        assertThat(below.take()).as("they were deleted").isEmpty();
+        assertThat(reservations.get(key(99)).number()).isEqualTo(99);
+    }
+
+    @Test
+    void a_reservation_that_was_ended_is_deleted_without_being_read() {
+        BoundedReservations reservations = open(10_000, Duration.ofMillis(1), HOT_BYTES);
+        for (int i = 1; i <= 100; i++) {
+            reservations.open(key(i), reservation(i, 0, 1_000));
+            reservations.change(
+                    key(i), reservations.get(key(i)).ended(new ReservationRecord.Ending(RequestKind.RELEASE, 0, 1)));
+        }
+        store.flushCache();
+        below.take();
+        for (int i = 0; i < 2_100; i++) {
+            assertThat(reservations.sweep(2_000)).isEmpty();
+        }
+        assertThat(below.take()).filteredOn(call -> call.contains("żółw")).isEmpty();
+        assertThat(reservations.size()).isZero();
     }
 
     @Test

@@ -143,7 +143,7 @@ class WriteBackStoreTest {
                 String key = "k" + random.nextInt(40);
                 String value = (random.nextBoolean() ? "#" : "") + "x".repeat(random.nextInt(50));
                 boolean isDirty = tried.isDirty(bytes(key));
-                switch (random.nextInt(8)) {
+                switch (random.nextInt(10)) {
                     case 0, 1, 2 -> {
                         tried.put(key, value);
                         map.put(key, value);
@@ -161,6 +161,14 @@ class WriteBackStoreTest {
                         map.compute(key, (some, before) -> isDirty ? before : value);
                     }
                     case 6 -> tried.flushCache();
+                    case 7 -> {
+                        tried.putCold(key, value);
+                        map.put(key, value);
+                    }
+                    case 8 -> {
+                        tried.delete(key);
+                        map.remove(key);
+                    }
                     default -> assertThat(tried.read(key)).isEqualTo(map.get(key));
                 }
             }
@@ -301,6 +309,31 @@ class WriteBackStoreTest {
         store.put(key, "2");
         store.flushCache();
         assertThat(stored("a")).isEqualTo("2");
+    }
+
+    @Test
+    void a_cold_value_and_a_deleted_one_leave_the_cache_when_they_are_written() {
+        CacheBudget memory = new CacheBudget(1 << 20);
+        WriteBackStore<String, String> small = open(below, memory);
+        small.put("a", "1");
+        small.flushCache();
+        long bytes = memory.usedBytes();
+        small.putCold("b", "1");
+        small.put("c", "1");
+        small.delete("c");
+        assertThat(small.read("b")).isEqualTo("1");
+        below.take();
+        small.flushCache();
+        assertThat(below.take()).containsExactly("put b -c");
+        assertThat(memory.usedBytes()).isEqualTo(bytes);
+        assertThat(small.read("b")).isEqualTo("1");
+        assertThat(below.take()).containsExactly("get b");
+        small.putCold("b", "2");
+        small.put("b", "3");
+        small.flushCache();
+        below.take();
+        assertThat(small.read("b")).isEqualTo("3");
+        assertThat(below.take()).as("it was put again").isEmpty();
     }
 
     @Test
