@@ -34,12 +34,17 @@ import org.junit.jupiter.api.BeforeAll;
 import org.junit.jupiter.api.Tag;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.io.TempDir;
+import org.junit.jupiter.api.parallel.Execution;
+import org.junit.jupiter.api.parallel.ExecutionMode;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.Arguments;
 import org.junit.jupiter.params.provider.CsvSource;
 import org.junit.jupiter.params.provider.MethodSource;
 
-/** Commands whose brokers do not respond, and the environment variables with the addresses. */
+/**
+ * Commands whose brokers do not respond, and the environment variables with the addresses. Tests that only wait for a
+ * timeout run at the same time.
+ */
 @Tag("full")
 class BrokersAwayTest {
 
@@ -95,9 +100,10 @@ class BrokersAwayTest {
     /** Returns a configuration with a limit, so that commands do not wait longer for slow brokers. */
     private static String limited(int limitMs) {
         try {
+            Path own = Files.createTempDirectory(directory, "command");
             return Files.writeString(
-                            directory.resolve("weir.yaml"),
-                            "state: {directory: " + directory.resolve("state") + "}\n"
+                            own.resolve("weir.yaml"),
+                            "state: {directory: " + own.resolve("state") + "}\n"
                                     + "kafka: {default.api.timeout.ms: %d}\n".formatted(limitMs))
                     .toString();
         } catch (IOException e) {
@@ -106,6 +112,7 @@ class BrokersAwayTest {
     }
 
     @ParameterizedTest
+    @Execution(ExecutionMode.CONCURRENT)
     @MethodSource("commandsAndBrokers")
     void brokers_that_do_not_respond_are_one_line_with_the_address_and_the_reason(
             List<String> command, String broker, String reason) {
@@ -139,6 +146,7 @@ class BrokersAwayTest {
     }
 
     @Test
+    @Execution(ExecutionMode.CONCURRENT)
     void a_command_that_waits_for_a_broker_is_silent_elsewhere() {
         String broker = "127.0.0.1:" + silent.getLocalPort();
         assertThat(Shell.run("policies", "list", "-b", broker, "-c", limited(6_000)))
@@ -169,6 +177,7 @@ class BrokersAwayTest {
     }
 
     @ParameterizedTest
+    @Execution(ExecutionMode.CONCURRENT)
     @CsvSource({"false, connection refused", "true, no response within 30s"})
     void watch_reports_once_that_the_broker_is_away_and_once_that_it_is_back(boolean isPaused, String reason)
             throws Exception {
