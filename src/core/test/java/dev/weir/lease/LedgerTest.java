@@ -9,6 +9,7 @@ import dev.weir.limit.Rate;
 import dev.weir.limit.SlidingWindowCounter;
 import dev.weir.limit.TokenBucket;
 import java.util.List;
+import java.util.stream.LongStream;
 import java.util.stream.Stream;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.params.ParameterizedTest;
@@ -390,9 +391,14 @@ class LedgerTest {
     @Test
     void the_number_of_leases_is_bounded_and_the_first_to_end_makes_room() {
         ledger = Ledger.open(List.of(new TokenBucket(Rate.of(1_000_000, 10_000), 1_000_000, false)), NOW);
-        for (int i = 0; i < OutstandingLeases.MAX_LEASES; i++) {
-            assertThat(ask("h" + i, 1, 1, NOW + i % 2)).isInstanceOf(LeaseResponse.Granted.class);
-        }
+        ask("h", 1, 1, NOW);
+        OutstandingLease lease = ledger.outstanding().leases().get(0);
+        List<OutstandingLease> many = LongStream.range(FIRST, FIRST + OutstandingLeases.MAX_LEASES - 2)
+                .mapToObj(id -> new OutstandingLease(id, "h" + id, 1, 0, 1, lease.untilMs(), lease.dueMs()))
+                .toList();
+        ledger = new Ledger(ledger.usage(), new OutstandingLeases(many, FIRST + many.size()), ledger.refused());
+        assertThat(ask("last but one", 1, 1, NOW)).isInstanceOf(LeaseResponse.Granted.class);
+        assertThat(ask("last", 1, 1, NOW + 1)).isInstanceOf(LeaseResponse.Granted.class);
         assertThat(ask("new", 1, 1, NOW + 1)).isEqualTo(new LeaseResponse.Refused(9, NOW + 1, 0, 999, false));
         assertThat(ask("new", 1, 1, NOW + 1_000)).isInstanceOf(LeaseResponse.Granted.class);
     }

@@ -13,9 +13,11 @@ import java.time.ZonedDateTime;
 import java.time.zone.ZoneOffsetTransition;
 import java.time.zone.ZoneRules;
 import java.util.ArrayList;
+import java.util.HashSet;
 import java.util.List;
 import java.util.Map;
 import java.util.Random;
+import java.util.Set;
 import java.util.TreeMap;
 import java.util.stream.Collectors;
 import org.junit.jupiter.api.Tag;
@@ -121,10 +123,15 @@ class CalendarWindowTest {
     @Test
     void windows_around_every_clock_change_of_every_zone_are_contiguous_and_equal_the_model() {
         int changes = 0;
+        Set<ZoneRules> tested = new HashSet<>(); // windows depend on the rules only, and zones with other names share them
         for (String id : ZoneId.getAvailableZoneIds()) {
             ZoneId zone = ZoneId.of(id);
-            for (Instant change : changes(zone.getRules())) {
-                changes++;
+            List<Instant> ofZone = changes(zone.getRules());
+            changes += ofZone.size();
+            if (!tested.add(zone.getRules())) {
+                continue;
+            }
+            for (Instant change : ofZone) {
                 for (CalendarPeriod period : CalendarPeriod.values()) {
                     assertTiles(window(period, zone), change.toEpochMilli());
                 }
