@@ -44,7 +44,7 @@ class CheckPoliciesTest {
     @BeforeEach
     void open() {
         WeirConfig config = WeirConfig.DEFAULTS.withStateDirectory(directory.resolve("weir-state"));
-        driver = new TopologyTestDriver(
+        driver = new InMemoryDriver(
                 WeirTopology.shaping(config, new PolicyRegistry(), new QueueRegistry(), new EnforcerMetrics()),
                 StreamsSettings.shaping(config),
                 Instant.EPOCH);

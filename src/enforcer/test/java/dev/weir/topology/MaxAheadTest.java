@@ -59,7 +59,7 @@ class MaxAheadTest {
     @Test
     void a_request_stamped_by_its_producer_beyond_the_maximum_is_a_dead_letter() throws Exception {
         WeirConfig config = WeirConfig.DEFAULTS.withStateDirectory(directory);
-        try (TopologyTestDriver driver = new TopologyTestDriver(
+        try (TopologyTestDriver driver = new InMemoryDriver(
                 WeirTopology.deciding(config, 1, new PolicyRegistry(), new EnforcerMetrics()),
                 StreamsSettings.deciding(config),
                 Instant.ofEpochMilli(NOW_MS))) {

@@ -95,11 +95,11 @@ class ReservationsTest {
     @BeforeEach
     void open() {
         WeirConfig config = WeirConfig.DEFAULTS.withStateDirectory(directory);
-        deciding = new TopologyTestDriver(
+        deciding = new InMemoryDriver(
                 WeirTopology.deciding(config, 1, live, metrics),
                 StreamsSettings.deciding(config),
                 Instant.ofEpochMilli(nowMs));
-        shaping = new TopologyTestDriver(
+        shaping = new InMemoryDriver(
                 WeirTopology.shaping(config, live, new QueueRegistry(), new EnforcerMetrics()),
                 StreamsSettings.shaping(config),
                 Instant.ofEpochMilli(nowMs));

@@ -316,7 +316,7 @@ class RoutingTest {
                     .service(from.service())
                     .kafka(from.kafka())
                     .build();
-            driver = new TopologyTestDriver(
+            driver = new InMemoryDriver(
                     WeirTopology.deciding(config, partitions, new PolicyRegistry(), metrics),
                     StreamsSettings.deciding(config),
                     TopologyHarness.CLOCK);

@@ -78,11 +78,11 @@ class ShapingTest {
         WeirConfig config = WeirConfig.DEFAULTS.withStateDirectory(directory.resolve("weir-state"));
         live = new PolicyRegistry();
         queues = new QueueRegistry();
-        deciding = new TopologyTestDriver(
+        deciding = new InMemoryDriver(
                 WeirTopology.deciding(config, 1, live, new EnforcerMetrics()),
                 StreamsSettings.deciding(config),
                 Instant.EPOCH);
-        shaping = new TopologyTestDriver(
+        shaping = new InMemoryDriver(
                 WeirTopology.shaping(config, live, queues, new EnforcerMetrics()),
                 StreamsSettings.shaping(config),
                 Instant.EPOCH);

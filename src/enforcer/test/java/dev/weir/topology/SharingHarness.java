@@ -74,9 +74,9 @@ abstract class SharingHarness {
     void start() {
         WeirConfig config = WeirConfig.DEFAULTS.withStateDirectory(directory);
         Topics topics = Topics.of("weir.", "weir");
-        deciding = new TopologyTestDriver(
+        deciding = new InMemoryDriver(
                 WeirTopology.deciding(config, 1, live, metrics), StreamsSettings.deciding(config), START);
-        lending = new TopologyTestDriver(
+        lending = new InMemoryDriver(
                 WeirTopology.shaping(config, live, new QueueRegistry(), metrics),
                 StreamsSettings.shaping(config),
                 START);

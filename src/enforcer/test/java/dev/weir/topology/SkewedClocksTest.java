@@ -81,7 +81,7 @@ class SkewedClocksTest {
         Holder(String applicationId, long aheadMs) {
             name = applicationId;
             WeirConfig config = config(applicationId);
-            driver = new TopologyTestDriver(
+            driver = new InMemoryDriver(
                     WeirTopology.deciding(config, 1, live, new EnforcerMetrics()),
                     StreamsSettings.deciding(config),
                     Instant.ofEpochMilli(brokerMs + aheadMs));
@@ -120,7 +120,7 @@ class SkewedClocksTest {
 
         Lender(long aheadMs) {
             WeirConfig config = config("weir");
-            driver = new TopologyTestDriver(
+            driver = new InMemoryDriver(
                     WeirTopology.shaping(config, live, new QueueRegistry(), new EnforcerMetrics()),
                     StreamsSettings.shaping(config),
                     Instant.ofEpochMilli(brokerMs + aheadMs));

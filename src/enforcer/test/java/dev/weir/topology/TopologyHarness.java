@@ -54,7 +54,7 @@ final class TopologyHarness implements AutoCloseable {
     TopologyHarness(Path stateDirectory) {
         WeirConfig config = WeirConfig.DEFAULTS.withStateDirectory(stateDirectory);
         Properties settings = StreamsSettings.deciding(config);
-        driver = new TopologyTestDriver(WeirTopology.deciding(config, 1, live, new EnforcerMetrics()), settings, CLOCK);
+        driver = new InMemoryDriver(WeirTopology.deciding(config, 1, live, new EnforcerMetrics()), settings, CLOCK);
         Topics topics = Topics.of("weir.", "weir");
         requests = driver.createInputTopic(topics.requests(), new ByteArraySerializer(), new ByteArraySerializer());
         policies = driver.createInputTopic(topics.policies(), new StringSerializer(), new ByteArraySerializer());
