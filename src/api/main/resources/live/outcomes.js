@@ -45,6 +45,8 @@ const WORDS = {
   NOT_WAITING: () => 'Nothing to cancel: the request is not waiting.',
   NO_QUEUE: () => 'The policy’s queue does not exist, or drains by earlier rules.',
   NO_QUEUE_KEY: d => `The queue ${d.queue ?? ''} has the key field ${d.limitedBy}, which the request lacks.`,
+  QUEUE_DRAINING: d => `The queue ${d.queue ?? ''} admits nothing: an operator lets it drain.`,
+  PURGED: d => `Purged from ${d.queue ?? 'the queue'} by an operator.`,
 };
 
 /** The reasons of decisions. */

@@ -1,6 +1,7 @@
 import {TimeChart, swatch} from './charts.js';
+import {commandDialog} from './commands.js';
 import {bar, fill, h, say} from './dom.js';
-import {atMost, count, duration, percent, period, rough} from './format.js';
+import {atMost, count, day, duration, percent, period, rough} from './format.js';
 import {rangePicker} from './timerange.js';
 
 const TIER_COLOURS = 5;
@@ -54,6 +55,9 @@ class QueueCard {
   #out = h('span.pipe.out');
   #depth = h('p.depth');
   #state = h('p.note', {hidden: true}, 'Deleted: denies new requests; these requests drain by its last rules.');
+  #orders = h('div.orders', {role: 'status'});
+  #result = h('p.note', {role: 'status'});
+  #buttons = new Map();
   #tiers = h('ul.tiers');
   #keys = h('div');
   #facts = h('dl.facts');
@@ -68,7 +72,8 @@ class QueueCard {
       {name: 'limit', colour: '--text', dashed: true, value: () => this.#rate},
     ], {unit: '/s', size: 'middle', level: 3});
     this.root = h('section.card.queue',
-        h('header', h('h2', h('a', {href: `#/policies/queue/${encodeURIComponent(id)}`}, id)), this.#depth), this.#state,
+        h('header', h('h2', h('a', {href: `#/policies/queue/${encodeURIComponent(id)}`}, id)), this.#depth), this.#state, this.#orders,
+        h('div.row', ['pause', 'drain', 'resume', 'purge'].map(action => this.#button(action))), this.#result,
         h('div.picture', this.#vessel, this.#tiers), this.#keys, this.#facts, this.#chart.root);
   }
 
@@ -80,6 +85,7 @@ class QueueCard {
     const tiers = [...queue.tiers].sort((a, b) => b.priority - a.priority || b.weight - a.weight
         || String(a.tier).localeCompare(String(b.tier)));
     this.#state.hidden = !queue.deleted;
+    this.#showOrders(queue.orders);
     const waiting = tiers.reduce((sum, tier) => sum + tier.waiting, 0);
     const share = waiting / capacity;
     const keys = queue.keys === null ? '' : `, ${count(queue.keys)} keys in use`;
@@ -99,6 +105,31 @@ class QueueCard {
     this.#chart.show(timeRange);
   }
 
+  #button(action) {
+    const button = h(action === 'purge' ? 'button.quiet.danger' : 'button.quiet', {type: 'button', onclick: async () => {
+      const result = await commandDialog(this.#id, action);
+      if (result !== null) {
+        say(this.#result, result);
+      }
+    }}, `${action[0].toUpperCase()}${action.slice(1)} …`);
+    this.#buttons.set(action, button);
+    return button;
+  }
+
+  #showOrders({paused, draining, purging, keys}) {
+    this.#buttons.get('resume').disabled = paused === null && draining === null;
+    const lines = [
+      paused && order('Paused: nothing is released', paused),
+      draining && order('Draining: new requests are denied', draining),
+      purging && 'Requests are being purged.',
+      keys > 0 && `${count(keys)} ${keys === 1 ? 'key has a command of its own' : 'keys have commands of their own'}: weir queues ${this.#id}`,
+    ].filter(line => line);
+    if (this.#orders.dataset.shown !== lines.join('\n')) { // screen readers announce each change
+      this.#orders.dataset.shown = lines.join('\n');
+      fill(this.#orders, lines.map(line => h('p', line)));
+    }
+  }
+
   close() {
     this.#chart.close();
     this.root.remove();
@@ -107,6 +138,10 @@ class QueueCard {
   #of(tick) {
     return tick.queues.find(queue => queue.id === this.#id);
   }
+}
+
+function order(what, {author, reason, since}) {
+  return `${what}, since ${day(since)}, by ${author ?? 'unknown'}: ${reason}`;
 }
 
 /** The keys with the most waiting requests, with bars relative to the first. */

@@ -15,6 +15,9 @@ import dev.weir.query.InstanceQueries;
 import dev.weir.query.RecentDecisions;
 import dev.weir.rules.ChangeDetails;
 import dev.weir.rules.PolicyTopic.Change;
+import dev.weir.rules.QueueCommands;
+import dev.weir.shape.OrdersView;
+import dev.weir.shape.QueueCommand;
 import dev.weir.shape.QueueView;
 import dev.weir.shape.rules.QueueRules;
 import dev.weir.time.DueTime;
@@ -26,6 +29,7 @@ import java.util.LinkedHashMap;
 import java.util.List;
 import java.util.Locale;
 import java.util.Map;
+import java.util.Optional;
 import java.util.Set;
 import java.util.TreeSet;
 
@@ -130,6 +134,56 @@ public final class JsonViews {
         json.put("released", one == null ? null : (Long) one.released());
         boolean isNextKnown = one != null && one.nextReleaseAtNanos() != null;
         json.put("nextReleaseAt", isNextKnown ? milliseconds(one.nextReleaseAtNanos()) : null);
+        orders(json, queue.orders());
+        json.put("commandedKeys", queue.orders().keys());
+        ArrayNode keys = json.putArray("keyCommands");
+        for (OrdersView.KeyOrders key : queue.orders().listed()) {
+            ObjectNode entry = keys.addObject();
+            entry.set("key", Json.MAPPER.valueToTree(key.key()));
+            entry.set("paused", origin(key.paused()));
+            entry.set("draining", origin(key.draining()));
+        }
+        return json;
+    }
+
+    /** Adds the commands of operators that are in effect for a whole queue, or for one key. */
+    static void orders(ObjectNode json, OrdersView orders) {
+        json.set("paused", origin(orders.paused()));
+        json.set("draining", origin(orders.draining()));
+        json.put("purging", orders.isPurging());
+    }
+
+    private static JsonNode origin(Optional<QueueCommand.Origin> command) {
+        return command.<JsonNode>map(one -> object().put("author", one.author().orElse(null))
+                        .put("reason", one.reason())
+                        .put("since", one.atMs()))
+                .orElseGet(Json.MAPPER::nullNode);
+    }
+
+    /** Returns what became of a command to a queue. */
+    static ObjectNode commanded(QueueCommand command, QueueCommands.Result result) {
+        ObjectNode json = object();
+        json.put("id", command.target().queue());
+        json.put("action", command.action().name().toLowerCase(Locale.ROOT));
+        json.set("key", Json.MAPPER.valueToTree(command.target().values()));
+        json.put("partitions", result.partitions());
+        result.pending().forEach(json.putArray("pending")::add);
+        return json;
+    }
+
+    /** Returns the commands that were sent to a queue. */
+    static ObjectNode commands(String queue, List<QueueCommands.PastCommand> newestFirst) {
+        ObjectNode json = object().put("id", queue);
+        ArrayNode list = json.putArray("commands");
+        for (QueueCommands.PastCommand past : newestFirst) {
+            ObjectNode one = list.addObject();
+            one.put("number", past.number());
+            one.put("sentAt", past.origin().atMs());
+            one.put("action", past.action());
+            one.set("key", Json.MAPPER.valueToTree(past.key()));
+            one.put("author", past.origin().author().orElse(null));
+            one.put("reason", past.origin().reason());
+        }
         return json;
     }
 

@@ -2,8 +2,8 @@ package dev.weir.api;
 
 import com.fasterxml.jackson.databind.node.ArrayNode;
 import com.fasterxml.jackson.databind.node.ObjectNode;
-import dev.weir.api.QueueAggregator.DrainingQueues;
 import dev.weir.api.QueueAggregator.MergedQueue;
+import dev.weir.api.QueueAggregator.UnusualQueues;
 import dev.weir.config.WeirConfig;
 import dev.weir.event.Decision;
 import dev.weir.event.Outcome;
@@ -21,6 +21,7 @@ import dev.weir.server.http.QueryParameters;
 import dev.weir.server.http.RequestBody;
 import dev.weir.server.http.ResponseWriter;
 import dev.weir.server.http.VersionPrecondition;
+import dev.weir.shape.OrdersView;
 import dev.weir.shape.QueueView;
 import dev.weir.wire.PolicyAvro;
 import dev.weir.wire.PolicyAvro.Applied;
@@ -185,43 +186,47 @@ final class QueryApi {
 
     /**
      * Lists the queues in force and the deleted ones that drain on any instance, sorted by id, one page per request. To
-     * another instance, returns only the parts that drain on this one.
+     * another instance, returns only the parts of unusual queues on this one.
      */
     void queues(Context request) {
         BodyFormat format = BodyFormat.ofAcceptHeader(request);
         DefinitionApi.Page page = DefinitionApi.Page.of(request);
         ServedInstance here = instance.get();
-        Result<SortedMap<String, QueueView>> draining = here.queries().drainingQueues();
+        Result<SortedMap<String, QueueView>> unusual = here.queries().unusualQueues();
         boolean isForwarded = PeerInstances.isForwarded(request);
-        if (draining instanceof Result.Partial<SortedMap<String, QueueView>> part) {
+        if (unusual instanceof Result.Partial<SortedMap<String, QueueView>> part) {
             if (isForwarded) {
                 ResponseWriter.write(request, format, 200, QueueAggregator.json(part.value()));
             } else {
                 request.future(() ->
-                        parts.gatherDraining(part).thenAccept(all -> writeQueues(request, format, page, here, all)));
+                        parts.gatherUnusual(part).thenAccept(all -> writeQueues(request, format, page, here, all)));
             }
         } else if (isForwarded) {
             throw ProblemDetails.unavailable("a partition of the queues is moving or too busy")
                     .exception();
         } else {
-            DrainingQueues unknown = new DrainingQueues(new TreeMap<>(), Set.of(address));
+            UnusualQueues unknown = new UnusualQueues(new TreeMap<>(), Set.of(address));
             writeQueues(request, format, page, here, unknown);
         }
     }
 
     private static void writeQueues(
-            Context request, BodyFormat format, DefinitionApi.Page page, ServedInstance here, DrainingQueues draining) {
+            Context request, BodyFormat format, DefinitionApi.Page page, ServedInstance here, UnusualQueues unusual) {
         SortedMap<String, ObjectNode> all = new TreeMap<>();
-        draining.views()
-                .forEach((id, view) ->
-                        all.put(id, JsonViews.deleted(view.rules()).put("deleted", true)));
+        unusual.views().forEach((id, view) -> {
+            if (view.waiting() > 0) {
+                all.put(id, JsonViews.deleted(view.rules()).put("deleted", true));
+            }
+        });
         here.rules().applied(PolicyAvro.Kind.QUEUE).stream()
                 .filter(page::mayHave)
                 .limit(page.limit() + 1L)
                 .forEach(one -> all.put(one.id(), JsonViews.applied(one).put("deleted", false)));
+        all.forEach((id, json) -> JsonViews.orders(
+                json, unusual.views().containsKey(id) ? unusual.views().get(id).orders() : OrdersView.NONE));
         ObjectNode json = page.json("queues", all);
         ArrayNode missing = json.putArray("missing");
-        draining.missing().forEach(missing::add);
+        unusual.missing().forEach(missing::add);
         ResponseWriter.write(request, format, 200, json);
     }
 

@@ -7,6 +7,8 @@ import com.fasterxml.jackson.databind.node.ArrayNode;
 import com.fasterxml.jackson.databind.node.ObjectNode;
 import dev.weir.query.InstanceQueries.Result;
 import dev.weir.server.http.ProblemDetails;
+import dev.weir.shape.OrdersView;
+import dev.weir.shape.QueueCommand;
 import dev.weir.shape.QueueView;
 import dev.weir.shape.rules.QueueRules;
 import dev.weir.shape.rules.TierShare;
@@ -20,6 +22,7 @@ import java.util.HashMap;
 import java.util.Iterator;
 import java.util.List;
 import java.util.Map;
+import java.util.Optional;
 import java.util.Set;
 import java.util.SortedMap;
 import java.util.TreeMap;
@@ -53,11 +56,12 @@ final class QueueAggregator {
     record MergedQueue(QueueView view, Set<String> missing) {}
 
     /**
-     * The deleted queues in which requests wait, by id, added up over the instances that responded.
+     * The deleted queues in which requests wait, and the queues with commands of operators, by id, added up over the
+     * instances that responded.
      *
      * @param missing the addresses of the instances that did not respond
      */
-    record DrainingQueues(SortedMap<String, QueueView> views, Set<String> missing) {}
+    record UnusualQueues(SortedMap<String, QueueView> views, Set<String> missing) {}
 
     QueueAggregator(PeerInstances peers) {
         this.peers = peers;
@@ -76,14 +80,14 @@ final class QueueAggregator {
     }
 
     /**
-     * Requests the queues that drain on the other instances, and adds them to those of this instance.
+     * Requests the unusual queues of the other instances, and adds them to those of this instance.
      *
      * @throws ProblemDetails.ProblemException with 503 if too many queues are being added up
      */
-    CompletableFuture<DrainingQueues> gatherDraining(Result.Partial<SortedMap<String, QueueView>> own) {
+    CompletableFuture<UnusualQueues> gatherUnusual(Result.Partial<SortedMap<String, QueueView>> own) {
         Gathering<SortedMap<String, QueueView>> gathering =
                 new Gathering<>("/v1/queues", own, QueueAggregator::readAll, QueueAggregator::merged);
-        return run(gathering).thenApply(all -> new DrainingQueues(all.sum(), all.missing()));
+        return run(gathering).thenApply(all -> new UnusualQueues(all.sum(), all.missing()));
     }
 
     private static SortedMap<String, QueueView> merged(
@@ -177,17 +181,17 @@ final class QueueAggregator {
         return json;
     }
 
-    /** Returns the response to another instance: its parts of the queues that drain. */
-    static ObjectNode json(SortedMap<String, QueueView> draining) {
+    /** Returns the response to another instance: its parts of the unusual queues. */
+    static ObjectNode json(SortedMap<String, QueueView> unusual) {
         ObjectNode json = JsonViews.object();
-        ArrayNode parts = json.putArray("draining");
-        draining.values().forEach(view -> parts.add(json(view)));
+        ArrayNode parts = json.putArray("unusual");
+        unusual.values().forEach(view -> parts.add(json(view)));
         return json;
     }
 
     private static SortedMap<String, QueueView> readAll(String json) {
         SortedMap<String, QueueView> views = new TreeMap<>();
-        for (JsonNode part : tree(json).required("draining")) {
+        for (JsonNode part : tree(json).required("unusual")) {
             QueueView view = view(part, part.required("state"));
             views.put(view.rules().id(), view);
         }
@@ -242,7 +246,31 @@ final class QueueAggregator {
                         tiers,
                         number(state.get("oldestWaitMs")),
                         state.get("drainMs").longValue()),
-                buckets(state));
+                buckets(state),
+                orders(state));
+    }
+
+    private static OrdersView orders(JsonNode state) {
+        List<OrdersView.KeyOrders> keys = new ArrayList<>();
+        for (JsonNode key : state.get("keyCommands")) {
+            keys.add(new OrdersView.KeyOrders(
+                    values(key.get("key")), origin(key.get("paused")), origin(key.get("draining"))));
+        }
+        return new OrdersView(
+                origin(state.get("paused")),
+                origin(state.get("draining")),
+                state.get("purging").booleanValue(),
+                state.get("commandedKeys").longValue(),
+                keys);
+    }
+
+    private static Optional<QueueCommand.Origin> origin(JsonNode command) {
+        return command.isNull()
+                ? Optional.empty()
+                : Optional.of(new QueueCommand.Origin(
+                        Optional.ofNullable(command.get("author").textValue()),
+                        command.get("reason").textValue(),
+                        command.get("since").longValue()));
     }
 
     /** Reads what is shown of the buckets, without the number of those on the heap, which is not reported. */
@@ -265,17 +293,20 @@ final class QueueAggregator {
     }
 
     private static QueueView.KeyView key(JsonNode key) {
-        Map<String, String> values = new TreeMap<>();
-        key.get("key")
-                .fields()
-                .forEachRemaining(
-                        field -> values.put(field.getKey(), field.getValue().textValue()));
         return new QueueView.KeyView(
-                values,
+                values(key.get("key")),
                 key.get("waiting").longValue(),
                 key.get("waitingTokens").longValue(),
                 key.get("oldestWaitMs").longValue(),
                 key.get("drainMs").longValue());
+    }
+
+    private static Map<String, String> values(JsonNode key) {
+        Map<String, String> values = new TreeMap<>();
+        key.fields()
+                .forEachRemaining(
+                        field -> values.put(field.getKey(), field.getValue().textValue()));
+        return values;
     }
 
     private static Long number(JsonNode number) {

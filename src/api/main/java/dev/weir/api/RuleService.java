@@ -26,11 +26,15 @@ import dev.weir.rules.PolicyTopic.Effect;
 import dev.weir.rules.PolicyTopic.Expected;
 import dev.weir.rules.PolicyTopic.Options;
 import dev.weir.rules.PolicyWarnings;
+import dev.weir.rules.QueueCommands;
 import dev.weir.server.http.ProblemDetails;
 import dev.weir.server.http.VersionPrecondition;
+import dev.weir.shape.QueueCommand;
+import dev.weir.shape.rules.QueueRules;
 import dev.weir.wire.ChangeAuthor;
 import dev.weir.wire.PolicyAvro.Applied;
 import dev.weir.wire.PolicyAvro.Kind;
+import java.time.Duration;
 import java.util.ArrayList;
 import java.util.HashSet;
 import java.util.List;
@@ -72,12 +76,14 @@ final class RuleService {
     private final WeirConfig config;
     private final PolicyRegistry live;
     private final PolicyTopic topic;
+    private final QueueCommands commands;
     private final RequestSample recent;
 
     RuleService(WeirConfig config, PolicyRegistry live, PolicyTopic topic) {
         this.config = config;
         this.live = live;
         this.topic = topic;
+        this.commands = new QueueCommands(config);
         this.recent = new RequestSample(config);
     }
 
@@ -89,6 +95,11 @@ final class RuleService {
     /** Returns the definition in force on this instance. */
     Optional<Applied> applied(Kind kind, String id) {
         return Optional.ofNullable(live.applied(kind, id));
+    }
+
+    /** Returns the rules of a queue in force on this instance, null if there is none. */
+    QueueRules queue(String id) {
+        return live.queue(id);
     }
 
     /** Returns the versions in the history, newest first. */
@@ -232,6 +243,20 @@ final class RuleService {
             return ProblemDetails.preconditionRequired(current).exception();
         }
         return ProblemDetails.versionMismatch(current).exception();
+    }
+
+    /**
+     * Sends a command to a queue, and waits until all its partitions have put it in effect.
+     *
+     * @param timeout how long to wait for that
+     */
+    QueueCommands.Result send(QueueCommand command, Duration timeout) {
+        return withPermit(changePermits, () -> commands.send(command, timeout));
+    }
+
+    /** Returns the last commands that were sent to a queue, newest first. */
+    List<QueueCommands.PastCommand> commands(String queue) {
+        return withPermit(readPermits, () -> commands.past(queue));
     }
 
     /** Waits until a change is visible on this instance, for at most {@value #APPLY_TIMEOUT_MS} ms. */

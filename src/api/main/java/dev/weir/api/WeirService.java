@@ -340,6 +340,7 @@ public final class WeirService implements AutoCloseable {
         QueryApi asking = new QueryApi(config, this::instance, peers, listener.address());
         DecideApi deciding = new DecideApi(config, client, decideMetrics);
         DryRun trial = new DryRun(() -> instance().rules());
+        QueueCommandApi commands = new QueueCommandApi(this::instance, peers);
         DeadLetterApi deadLetters = new DeadLetterApi(() -> instance().rules());
         GatewayFeed gateways = new GatewayFeed(config.service(), peers);
         OpenApiDocument openApi = new OpenApiDocument();
@@ -367,6 +368,8 @@ public final class WeirService implements AutoCloseable {
                 new Route(PUT, "/v1/queues/{id}", Permission.CHANGE, queues::put),
                 new Route(DELETE, "/v1/queues/{id}", Permission.CHANGE, queues::delete),
                 new Route(GET, "/v1/queues/{id}/history", Permission.READ, queues::history),
+                new Route(GET, "/v1/queues/{id}/commands", Permission.READ, commands::list),
+                new Route(POST, "/v1/queues/{id}/commands", Permission.CHANGE, commands::send),
                 new Route(POST, "/v1/validate", Permission.READ, trial::validate),
                 new Route(POST, "/v1/backtest", Permission.READ, trial::backtest),
                 new Route(GET, "/v1/usage/{client}", Permission.READ, asking::usage),

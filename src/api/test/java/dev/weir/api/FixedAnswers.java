@@ -67,7 +67,7 @@ final class FixedAnswers implements InstanceQueries {
     }
 
     @Override
-    public Result<SortedMap<String, QueueView>> drainingQueues() {
+    public Result<SortedMap<String, QueueView>> unusualQueues() {
         return draining;
     }
 

@@ -385,7 +385,7 @@ class WeirServiceTest {
         JsonNode state = live.json().get("state");
         assertThat(state.get("waiting").asInt()).isEqualTo(3);
         assertThat(state.get("oldestWaitMs").asLong()).isEqualTo(5_000L);
-        assertThat(live.text()).contains("\"nextReleaseAt\":" + releaseAtMs + ".02}");
+        assertThat(live.text()).contains("\"nextReleaseAt\":" + releaseAtMs + ".02,");
         assertThat(state.at("/tiers/0/tier").asText()).isEqualTo("gold");
         assertThat(state.at("/tiers/1/tier").isNull()).isTrue();
         assertThat(caller.get("/v1/queues").json().at("/queues/0/id").asText()).isEqualTo("sms");

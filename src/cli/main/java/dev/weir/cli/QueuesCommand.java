@@ -11,6 +11,8 @@ import dev.weir.fault.SafeText;
 import dev.weir.policy.DurationsAndSizes;
 import dev.weir.wire.json.Json;
 import java.io.PrintWriter;
+import java.time.Instant;
+import java.util.ArrayList;
 import java.util.Comparator;
 import java.util.List;
 import java.util.Map;
@@ -34,7 +36,7 @@ import picocli.CommandLine.Spec;
         aliases = "queue",
         mixinStandardHelpOptions = true,
         description = {
-            "Prints queues and their current state, also of deleted ones that drain.",
+            "Prints queues and their current state, also of deleted ones that drain, or sends a command to one.",
             "With an ID, prints one queue with its tiers and, if it has a key, the keys with the longest backlogs. Any"
                     + " running instance responds for every queue."
         },
@@ -43,7 +45,16 @@ import picocli.CommandLine.Spec;
             "Examples:",
             "  weir queues",
             "  weir queues sms -o json",
-            "  weir queues webhooks --key destination=example.com"
+            "  weir queues webhooks --key destination=example.com",
+            "  weir queues pause sms --reason \"the provider is down\"",
+            "  weir queues purge webhooks --key destination=example.com --reason \"test data\""
+        },
+        subcommands = {
+            QueueActionCommand.Pause.class,
+            QueueActionCommand.Resume.class,
+            QueueActionCommand.Drain.class,
+            QueueActionCommand.Purge.class,
+            QueueActionsCommand.class
         })
 final class QueuesCommand implements Callable<Integer> {
 
@@ -117,6 +128,11 @@ final class QueuesCommand implements Callable<Integer> {
         if (!tiers.isEmpty()) {
             out.println();
             byTier(tiers).print(out, "");
+        }
+        TextTable commands = commands(queue.get("state"));
+        if (!commands.isEmpty()) {
+            out.println();
+            commands.print(out, "");
         }
         JsonNode longest = queue.get("state").path("longest");
         if (!longest.isEmpty()) {
@@ -196,7 +212,7 @@ final class QueuesCommand implements Callable<Integer> {
 
     private static void add(TextTable table, JsonNode queue) {
         JsonNode state = queue.get("state");
-        String name = queue.get("id").asText() + (state.path("deleted").asBoolean() ? " (deleted)" : "");
+        String name = queue.get("id").asText() + marks(state);
         String version = queue.get("version").asText();
         if (state.isNull()) {
             table.add(name, version, "-", "-", "-", "-", "-", "-");
@@ -223,7 +239,45 @@ final class QueuesCommand implements Callable<Integer> {
                 TextTable.orDash(state.get("released")));
     }
 
-    private static String text(JsonNode key) {
+    /** Returns what is unusual about a queue, in parentheses. */
+    private static String marks(JsonNode state) {
+        List<String> marks = new ArrayList<>();
+        if (state.path("deleted").asBoolean()) {
+            marks.add("deleted");
+        }
+        for (String command : List.of("paused", "draining")) {
+            if (state.path(command).isObject()) {
+                marks.add(command);
+            }
+        }
+        if (state.path("purging").asBoolean()) {
+            marks.add("purging");
+        }
+        return marks.isEmpty() ? "" : " (" + String.join(", ", marks) + ")";
+    }
+
+    private static TextTable commands(JsonNode state) {
+        TextTable table = new TextTable("COMMAND", "KEY", "SINCE", "AUTHOR", "REASON");
+        add(table, state, "-");
+        state.path("keyCommands").forEach(key -> add(table, key, text(key.get("key"))));
+        return table;
+    }
+
+    private static void add(TextTable table, JsonNode commands, String key) {
+        for (String command : List.of("paused", "draining")) {
+            JsonNode origin = commands.path(command);
+            if (origin.isObject()) {
+                table.add(
+                        command,
+                        key,
+                        Instant.ofEpochMilli(origin.get("since").asLong()).toString(),
+                        TextTable.orDash(origin.get("author")),
+                        origin.get("reason").asText());
+            }
+        }
+    }
+
+    static String text(JsonNode key) {
         return key.properties().stream()
                 .map(field -> field.getKey() + "=" + field.getValue().asText())
                 .collect(Collectors.joining(" "));

@@ -261,7 +261,7 @@ public record Decision(
         return outcome() == Outcome.EXPIRED
                 || (queueing != null // not one that waited for a lease
                         && outcome() == Outcome.DENIED
-                        && (reason() == Reason.EVICTED || reason() == Reason.CANCELLED));
+                        && (reason() == Reason.EVICTED || reason() == Reason.CANCELLED || reason() == Reason.PURGED));
     }
 
     /** Returns the policy of the binding limit; null if no policy matches. */

@@ -64,5 +64,9 @@ public enum Reason {
     /** The policy's queue does not exist, or drains because its key has changed. */
     NO_QUEUE,
     /** The request lacks one of the key fields of its queue. */
-    NO_QUEUE_KEY
+    NO_QUEUE_KEY,
+    /** An operator lets the queue, or this key of it, drain: it admits nothing. */
+    QUEUE_DRAINING,
+    /** An operator has purged the queue, or this key of it, in which the request waited. */
+    PURGED
 }

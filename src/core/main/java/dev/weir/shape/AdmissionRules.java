@@ -5,6 +5,7 @@ import dev.weir.event.Decision;
 import dev.weir.event.LimitStatus;
 import dev.weir.event.Reason;
 import dev.weir.event.RequestKind;
+import dev.weir.shape.rules.BucketId;
 import dev.weir.shape.rules.QueueDecisions;
 import dev.weir.shape.rules.QueueRules;
 import dev.weir.shape.rules.QueueTotal;
@@ -15,9 +16,11 @@ final class AdmissionRules {
     private static final long NANOS_PER_MS = 1_000_000;
 
     private final PartitionBuckets buckets;
+    private final OperatorOrders orders;
 
-    AdmissionRules(PartitionBuckets buckets) {
+    AdmissionRules(PartitionBuckets buckets, OperatorOrders orders) {
         this.buckets = buckets;
+        this.orders = orders;
     }
 
     /**
@@ -52,6 +55,9 @@ final class AdmissionRules {
         }
         if (!current.hasKeyFieldsOf(admission)) {
             return noQueue(admission, nowNanos); // sent before its sender knew the key fields, to the wrong partition
+        }
+        if (!isCancel(admission) && orders.drains(BucketId.of(admission))) {
+            return QueueDecisions.draining(admission, nowNanos / NANOS_PER_MS);
         }
         QueueBuckets queue = buckets.queue(admission.queue());
         boolean isFull = queue != null

@@ -34,14 +34,14 @@ import java.util.function.Supplier;
 /**
  * A leaky bucket used as a queue. Requests arrive at any rate and leave at a steady one: higher priorities first,
  * tiers by weight, flows evenly. Each admitted request leaves exactly once: it is released, expires, is evicted, or
- * is withdrawn.
+ * is withdrawn or purged.
  *
  * <pre>
  *                 offer                       drain
  *   ── nothing ──────────▶ waiting ────────────────────▶ released       at its turn, when the pace permits
  *                            │  │ └────────────────────▶ expired        at its deadline, or after max-wait
  *                    cancel  │  └──────────────────────▶ evicted        offer of a higher priority, queue full
- *                            └─────────────────────────▶ withdrawn
+ *                            └─────────────────────────▶ withdrawn or purged
  * </pre>
  *
  * <p>Laws, for any sequence of operations:
@@ -67,6 +67,9 @@ final class LeakyBucketQueue {
     /** The most flows, tags and slots of timers that a state lists. */
     private static final int MAX_LISTED_PARTS = 32;
 
+    /** When a paused bucket is due in which nothing expires: the last time that a timer can have. */
+    private static final long PAUSED_UNTIL_NANOS = Shaper.MAX_TIME_MS * NANOS_PER_MS;
+
     private final BucketId id;
     private final EffectLog effects;
     private final WaitingRequests waitingRequests;
@@ -77,6 +80,9 @@ final class LeakyBucketQueue {
     private long scheduledNanos;
     private long scheduleOrder = -1;
     private boolean isDeleted;
+    private boolean isPaused; // by a command, as of the last use
+    private long resumedNanos; // nothing is released before, although a total may have unused time
+    private long purgedBelow; // the number below which requests are purged; 0 if none are
     private boolean isChanged;
     private boolean isSummarized; // whether the last saved state lists what waits
 
@@ -198,6 +204,42 @@ final class LeakyBucketQueue {
                 pacing.adopt(old, outflow.arrival(), clockNanos), outflow.lastNanos(), outflow.sequence(), clockNanos);
     }
 
+    /**
+     * Sets what operators have ordered.
+     *
+     * @param paused whether nothing may be released
+     * @param purgeBelow the number below which requests are to be {@linkplain #purge purged}; 0 if none are
+     */
+    void obey(boolean paused, long purgeBelow) {
+        isPaused = paused;
+        purgedBelow = purgeBelow;
+    }
+
+    /** Has nothing be released at a time before this one, when a pause ends. */
+    void resume(long nowNanos) {
+        resumedNanos = nowNanos;
+    }
+
+    /** Returns whether requests wait that are to be purged. Until then, nothing is released. */
+    boolean isPurging() {
+        return purgedBelow > 0 && waitingRequests.firstBelow(purgedBelow) != null;
+    }
+
+    /**
+     * Ends requests that are to be purged, the first ones first.
+     *
+     * @param budget the most steps of work; remaining work is due at once
+     */
+    void purge(long nowNanos, WorkBudget budget) {
+        advanceTo(nowNanos);
+        while (isPurging() && budget.trySpend()) {
+            Place place = waitingRequests.firstBelow(purgedBelow);
+            Waiting waiting = waitingRequests.get(place);
+            waitingRequests.leave(place, waiting);
+            answer(waiting.admission(), QueueDecisions.purged(waiting.admission(), nowMs()));
+        }
+    }
+
     /** Stops admission. Waiting requests leave by the last rules. */
     void delete() {
         isDeleted = true;
@@ -232,7 +274,7 @@ final class LeakyBucketQueue {
     }
 
     private QueueForecast forecast() {
-        return new QueueForecast(rules, pacing, outflow, waitingRequests, clockNanos);
+        return new QueueForecast(rules, pacing, outflow, waitingRequests, clockNanos, isPaused);
     }
 
     /**
@@ -270,7 +312,7 @@ final class LeakyBucketQueue {
                                 forecast().drainMs()),
                         new QueueView.OneBucket(
                                 outflow.sequence(),
-                                waitingRequests.isEmpty() || rules.total() != null
+                                waitingRequests.isEmpty() || isPaused || rules.total() != null
                                         ? null
                                         : (Long)
                                                 turnNanos(waitingRequests.next().headCost()))));
@@ -356,7 +398,9 @@ final class LeakyBucketQueue {
      */
     void drain(long nowNanos, WorkBudget budget) {
         advanceTo(nowNanos);
-        release(budget);
+        if (mayRelease()) {
+            release(budget);
+        }
         expire(nowNanos, budget);
     }
 
@@ -368,11 +412,21 @@ final class LeakyBucketQueue {
         if (waitingRequests.isEmpty()) {
             return id.isKeyed() || isDeleted ? idleNanos() : DueTime.NEVER;
         }
+        if (isPurging()) {
+            return clockNanos;
+        }
+        if (isPaused) {
+            return Math.min(nextExpiryNanos(), PAUSED_UNTIL_NANOS);
+        }
         FlowQueue next = waitingRequests.next();
         long turnNanos = turnNanos(next.headCost());
         boolean expiresFirst = turnNanos > nanos(next.headExpiresAtMs());
         long releaseNanos = expiresFirst ? DueTime.NEVER : turnNanos - lookAheadNanos();
         return Math.min(releaseNanos, nanos(waitingRequests.nextExpiryMs()));
+    }
+
+    private boolean mayRelease() {
+        return !isPaused && !isPurging();
     }
 
     /** Returns the latest time at which the bucket was used. */
@@ -406,7 +460,7 @@ final class LeakyBucketQueue {
         FlowQueue next = waitingRequests.next();
         long paceNanos = pacing.earliestNanos(outflow.arrival(), next.headCost(), outflow.lastNanos());
         long enqueuedNanos = Math.min(clockNanos, next.headEnqueuedAtMs() * NANOS_PER_MS); // unless time was set back
-        long turnNanos = Math.max(paceNanos, enqueuedNanos);
+        long turnNanos = Math.max(Math.max(paceNanos, enqueuedNanos), resumedNanos);
         return turnNanos > headExpiryNanos() ? DueTime.NEVER : turnNanos;
     }
 
@@ -542,6 +596,7 @@ final class LeakyBucketQueue {
      */
     void stepBack(long nowNanos) {
         clockNanos = nowNanos;
+        resumedNanos = Math.min(resumedNanos, nowNanos);
         if (outflow.clockNanos() > nowNanos) {
             outflow = outflow.movedTo(nowNanos);
             isChanged = true;

@@ -118,12 +118,14 @@ final class PartitionBuckets {
     /** Returns an empty bucket for queries. It is not stored. */
     LeakyBucketQueue fresh(BucketId id, QueueRules rules, long nowNanos) {
         PacedQueueRules paced = PacedQueueRules.of(rules);
-        return new LeakyBucketQueue(
+        LeakyBucketQueue fresh = new LeakyBucketQueue(
                 LeakyBucketQueue.fresh(id, paced, nowNanos),
                 paced,
                 shared.tables().of(id),
                 new QueueBacklog(more -> {}),
                 shared.effects());
+        fresh.obey(shared.orders().pauses(id), 0);
+        return fresh;
     }
 
     /** Puts rules in force, or makes a queue drain; see {@link QueueBuckets#adopt}. */
@@ -133,6 +135,27 @@ final class PartitionBuckets {
             queue.adopt(current, nowNanos);
             settle(queue, nowNanos);
         }
+    }
+
+    /**
+     * Puts a command of an operator in effect.
+     *
+     * @param number the number of the command in the order of arrival, which requests and commands share
+     */
+    void obey(QueueCommand command, long number, long nowNanos) {
+        shared.orders().obey(command, number);
+        QueueBuckets queue = queues.get(command.target().queue());
+        if (queue != null) {
+            queue.obey(command, nowNanos);
+            settle(queue, nowNanos);
+        } else {
+            endPurges(command.target().queue());
+        }
+    }
+
+    /** Ends all purges of a queue in which nothing waits. */
+    private void endPurges(String queue) {
+        shared.orders().purges(queue).forEach(shared.orders()::endPurge);
     }
 
     void receive(SlotGrant grant, long nowNanos) {
@@ -219,6 +242,7 @@ final class PartitionBuckets {
     /** Completes an operation on a queue. */
     private void settle(QueueBuckets queue, long nowNanos) {
         unloadExcess(queue, nowNanos);
+        queue.endPurges();
         track(queue, nowNanos);
     }
 
@@ -256,6 +280,7 @@ final class PartitionBuckets {
 
     private void remove(QueueBuckets queue, long nowNanos) {
         queue.reportLast(nowNanos);
+        endPurges(queue.id());
         slotTimers.cancel(queue.id());
         coldTimers.cancel(queue.id());
         outdated.remove(queue);

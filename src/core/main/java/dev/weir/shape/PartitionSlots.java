@@ -303,6 +303,11 @@ final class PartitionSlots {
         return waiting == 0 && !isReported ? DueTime.NEVER : Math.min(slotDueNanos, reportDueNanos());
     }
 
+    /** Gives up the time that has passed while the queue was paused. */
+    void resume(long nowNanos) {
+        slots.giveUpBefore(nowNanos);
+    }
+
     /** Discards everything that depends on times, because these were wrong. */
     void stepBack() {
         slots.clear();

@@ -13,10 +13,12 @@ import java.util.ArrayDeque;
 import java.util.ArrayList;
 import java.util.Collections;
 import java.util.Deque;
+import java.util.HashSet;
 import java.util.Iterator;
 import java.util.LinkedHashMap;
 import java.util.List;
 import java.util.Map;
+import java.util.Set;
 import java.util.function.Consumer;
 import java.util.function.LongConsumer;
 
@@ -62,6 +64,9 @@ final class QueueBuckets {
     /** The most buckets that adopt changed rules in the same call. */
     private static final int MAX_UPDATES_AT_ONCE = 500;
 
+    /** As long as so many hot buckets have requests to purge, no cold ones are loaded for it. */
+    private static final int MAX_PURGING = 1_000;
+
     private static final Consumer<LeakyBucketQueue> NO_WORK = bucket -> {};
 
     /**
@@ -72,17 +77,25 @@ final class QueueBuckets {
      * @param effects receives the effects of the current operation
      * @param hot the buckets on the heap
      * @param messaging how this partition exchanges messages with others
+     * @param orders the commands of operators that are in effect
      */
     record Partition(
-            Shaper.Tables tables, BucketStates states, EffectLog effects, HotBuckets hot, Shaper.Messaging messaging) {}
+            Shaper.Tables tables,
+            BucketStates states,
+            EffectLog effects,
+            HotBuckets hot,
+            Shaper.Messaging messaging,
+            OperatorOrders orders) {}
 
     private final Partition partition;
     private final BucketStates states;
+    private final OperatorOrders orders;
     private final Map<BucketId, LeakyBucketQueue> hot = new LinkedHashMap<>();
     private final ColdBuckets cold;
     private final Deque<LeakyBucketQueue> outdated = new ArrayDeque<>(); // hot ones by earlier rules
     private final QueueBacklog backlog;
     private final LongestKeys longest = new LongestKeys();
+    private final Set<BucketId> purging = new HashSet<>(); // hot ones in which requests wait that are to be purged
     private PacedQueueRules rules;
     private PartitionSlots slots; // null if the queue has no total
     private boolean isDraining;
@@ -91,6 +104,7 @@ final class QueueBuckets {
     QueueBuckets(QueueState state, Partition partition, LongConsumer waiting) {
         this.partition = partition;
         states = partition.states;
+        orders = partition.orders;
         setRules(PacedQueueRules.of(state.rules()));
         cold = new ColdBuckets(state.rules().id(), partition.tables.timers(), state.epoch());
         backlog = new QueueBacklog(waiting);
@@ -116,6 +130,7 @@ final class QueueBuckets {
     void resume() {
         for (LeakyBucketQueue bucket : hot.values()) {
             bucket.restore(requests -> partition.tables.readWaiting(bucket.id(), requests));
+            obeyOrders(bucket);
             recordWaiting(bucket);
             schedule(bucket, 0);
         }
@@ -147,6 +162,7 @@ final class QueueBuckets {
     void work(LeakyBucketQueue due, long nowNanos, WorkBudget budget) {
         // if it remains due, it goes behind those that were due before
         run(due, nowNanos, nowNanos, bucket -> {
+            bucket.purge(nowNanos, budget);
             if (slots == null) {
                 bucket.drain(nowNanos, budget);
             } else {
@@ -173,9 +189,19 @@ final class QueueBuckets {
 
     private void adoptRules(LeakyBucketQueue bucket, long nowNanos) {
         bucket.setRules(rules, nowNanos);
+        obeyOrders(bucket);
         if (isDraining) {
             bucket.delete();
         }
+    }
+
+    private void obeyOrders(LeakyBucketQueue bucket) {
+        bucket.obey(orders.pauses(bucket.id()), orders.purgedBelow(bucket.id()));
+    }
+
+    private boolean mustPurge(LeakyBucketQueue bucket) {
+        obeyOrders(bucket);
+        return bucket.isPurging();
     }
 
     /** Returns whether a bucket can be removed: a new one would behave the same, except that it counts from 1. */
@@ -190,10 +216,28 @@ final class QueueBuckets {
 
     /** Schedules a hot bucket, and has it contend for a slot if its turn is near. */
     private void schedule(LeakyBucketQueue bucket, long earliestNanos) {
-        long nanos = slots == null ? bucket.dueNanos() : slots.update(bucket);
-        boolean mayCool = bucket.isSmall() && contendingTier(bucket) == null;
+        boolean isPurging = bucket.isPurging();
+        if (isPurging) {
+            purging.add(bucket.id());
+        } else if (!purging.isEmpty()) {
+            purging.remove(bucket.id());
+        }
+        long nanos = dueNanos(bucket, isPurging);
+        boolean mayCool = bucket.isSmall() && contendingTier(bucket) == null && !isPurging;
         partition.hot.schedule(bucket, Math.max(nanos, earliestNanos), mayCool);
         countCold();
+    }
+
+    private long dueNanos(LeakyBucketQueue bucket, boolean isPurging) {
+        if (slots == null) {
+            return bucket.dueNanos();
+        }
+        // while the whole queue is paused, its buckets keep their places for slots, which are not used
+        if (!isPurging && !orders.pausesKey(bucket.id())) {
+            return slots.update(bucket);
+        }
+        slots.remove(bucket.id());
+        return bucket.dueNanos();
     }
 
     /** Returns the tier in which a bucket contends for a slot; null if it does not contend. */
@@ -339,6 +383,7 @@ final class QueueBuckets {
 
     private void removeHot(LeakyBucketQueue bucket) {
         hot.remove(bucket.id());
+        purging.remove(bucket.id());
         partition.hot.remove(bucket);
         if (slots != null) {
             slots.remove(bucket.id());
@@ -362,6 +407,10 @@ final class QueueBuckets {
      * that took.
      */
     int releaseInSlots(long nowNanos, int most) {
+        if (orders.pausesQueue(id())) {
+            report(backlog.requests(), nowNanos);
+            return 1;
+        }
         loadContending(nowNanos); // after a restart, the hot buckets need not be the first ones
         long horizonNanos = nowNanos + rules().lookAheadMs() * NANOS_PER_MS;
         int steps = 1;
@@ -373,7 +422,7 @@ final class QueueBuckets {
             long turnNanos = bucket.headTurnNanos();
             long atNanos = slots.slotNanos(cost, turnNanos, nowNanos);
             steps++;
-            if (bucket.isOutdated(rules())) {
+            if (bucket.isOutdated(rules()) || mustPurge(bucket)) {
                 run(bucket, 0, nowNanos, NO_WORK);
             } else if (atNanos > bucket.headExpiryNanos()) {
                 stopContending(bucket, nowNanos);
@@ -419,7 +468,7 @@ final class QueueBuckets {
         if (slots == null) {
             return DueTime.NEVER;
         }
-        long slotNanos = slots.nextNanos(nowNanos);
+        long slotNanos = orders.pausesQueue(id()) ? DueTime.NEVER : slots.nextNanos(nowNanos);
         long dueNanos = slotNanos == DueTime.NEVER ? slotNanos : slotNanos - rules().lookAheadMs() * NANOS_PER_MS;
         return Math.max(nowNanos, slots.dueNanos(backlog.requests(), dueNanos));
     }
@@ -461,6 +510,39 @@ final class QueueBuckets {
         catchUp(nowNanos, new WorkBudget(MAX_UPDATES_AT_ONCE));
     }
 
+    /** Puts a command in effect that was added to the orders. Some buckets obey now, others when they are used. */
+    void obey(QueueCommand command, long nowNanos) {
+        boolean isResume = command.action() == QueueCommand.Action.RESUME;
+        if (command.target().isKeyed()) {
+            use(command.target(), false, nowNanos, isResume ? bucket -> bucket.resume(nowNanos) : NO_WORK);
+            return;
+        }
+        if (isResume && slots != null) {
+            slots.resume(nowNanos);
+        }
+        outdated.addAll(hot.values());
+        boolean changesDueTimes =
+                switch (command.action()) {
+                    case RESUME, PURGE -> true;
+                    case PAUSE, DRAIN -> false;
+                };
+        if (changesDueTimes && cold.size() > 0) {
+            cold.startNewEpoch();
+            saveQueue();
+        }
+        catchUp(nowNanos, new WorkBudget(MAX_UPDATES_AT_ONCE));
+    }
+
+    /** Ends the purges that are done. */
+    void endPurges() {
+        for (BucketId target : orders.purges(id())) {
+            boolean isDone = target.isKeyed() ? !purging.contains(target) : !hasOutdated() && purging.isEmpty();
+            if (isDone) {
+                orders.endPurge(target);
+            }
+        }
+    }
+
     private void setRules(PacedQueueRules newRules) {
         rules = newRules;
         if (rules().total() == null) {
@@ -487,15 +569,15 @@ final class QueueBuckets {
         while (!outdated.isEmpty() && budget.trySpend()) {
             LeakyBucketQueue bucket = outdated.remove();
             if (hot.get(bucket.id()) == bucket) {
-                run(bucket, 0, nowNanos, NO_WORK);
+                run(bucket, 0, nowNanos, each -> each.purge(nowNanos, budget));
             }
         }
-        while (cold.hasStale()) {
+        while (cold.hasStale() && purging.size() < MAX_PURGING) {
             BucketId id = cold.nextStale(budget);
             if (id == null) {
                 return;
             }
-            use(id, false, nowNanos, NO_WORK);
+            use(id, false, nowNanos, each -> each.purge(nowNanos, budget));
         }
     }
 
@@ -599,6 +681,7 @@ final class QueueBuckets {
         }
         LeakyBucketQueue read = newBucket(state, new QueueBacklog(more -> {}));
         cold.stepBack(read, state);
+        obeyOrders(read);
         return read;
     }
 }

@@ -48,6 +48,14 @@ public sealed interface QueueEffect {
     record QueueStored(String queue, QueueState state) implements StateStored {}
 
     /**
+     * Store the commands that are in effect for a queue or a key.
+     *
+     * @param target the key; the bucket without key fields for the whole queue
+     * @param orders null to delete them
+     */
+    record OrdersStored(BucketId target, QueueOrders orders) implements StateStored {}
+
+    /**
      * Store what the ledger of a queue's total has granted.
      *
      * @param granted null to delete it

@@ -42,14 +42,26 @@ final class QueueForecast {
     private final WaitingRequests waiting;
     private final QueueOccupancy occupancy;
     private final long clockNanos;
+    private final boolean isPaused;
 
-    /** @param clockNanos the current time; the forecast is valid until the bucket changes */
-    QueueForecast(QueueRules rules, Pacing pacing, OutflowState outflow, WaitingRequests waiting, long clockNanos) {
+    /**
+     * @param clockNanos the current time; the forecast is valid until the bucket changes
+     * @param isPaused whether nothing is released at present, so that no wait is known; the other values are as if it
+     *     were
+     */
+    QueueForecast(
+            QueueRules rules,
+            Pacing pacing,
+            OutflowState outflow,
+            WaitingRequests waiting,
+            long clockNanos,
+            boolean isPaused) {
         this.rules = rules;
         this.pacing = pacing;
         this.outflow = outflow;
         this.waiting = waiting;
         this.clockNanos = clockNanos;
+        this.isPaused = isPaused;
         occupancy = waiting.occupancy();
     }
 
@@ -77,7 +89,10 @@ final class QueueForecast {
         }
         long waitMs = Math.min(ceilMs(latestNanos - clockNanos), expiry.atMs() - nowMs());
         return QueueDecisions.queued(
-                admission, ahead.most().requests() + 1, rules.total() == null ? (Long) waitMs : null, nowMs());
+                admission,
+                ahead.most().requests() + 1,
+                rules.total() == null && !isPaused ? (Long) waitMs : null,
+                nowMs());
     }
 
     boolean isFull() {

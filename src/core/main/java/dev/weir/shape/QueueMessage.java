@@ -23,6 +23,9 @@ public sealed interface QueueMessage {
     /** The demand of a partition for the total of a queue, to the ledger of that total. */
     record Reported(SlotReport report) implements QueueMessage {}
 
+    /** A command of an operator. */
+    record Commanded(QueueCommand command) implements QueueMessage {}
+
     /** Slots of the total of a queue, to the partition that may use them. */
     record Granted(SlotGrant grant) implements QueueMessage {}
 }

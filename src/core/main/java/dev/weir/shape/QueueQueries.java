@@ -8,7 +8,9 @@ import dev.weir.shape.rules.QueueRules;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.Objects;
-import java.util.function.Predicate;
+import java.util.Set;
+import java.util.TreeSet;
+import java.util.stream.Stream;
 
 /** Questions about the queues of a {@link Shaper}. They change nothing. */
 public final class QueueQueries {
@@ -18,12 +20,19 @@ public final class QueueQueries {
     private final Shaper.RulesSource rules;
     private final PartitionBuckets buckets;
     private final AdmissionRules admissions;
+    private final OperatorOrders orders;
     private final EffectLog answers;
 
-    QueueQueries(Shaper.RulesSource rules, PartitionBuckets buckets, AdmissionRules admissions, EffectLog answers) {
+    QueueQueries(
+            Shaper.RulesSource rules,
+            PartitionBuckets buckets,
+            AdmissionRules admissions,
+            OperatorOrders orders,
+            EffectLog answers) {
         this.rules = rules;
         this.buckets = buckets;
         this.admissions = admissions;
+        this.orders = orders;
         this.answers = answers;
     }
 
@@ -50,6 +59,11 @@ public final class QueueQueries {
      * buckets.
      */
     public QueueView view(String id, long nowNanos) {
+        QueueView view = viewWithoutOrders(id, nowNanos);
+        return view == null ? null : view.withOrders(orders.view(id));
+    }
+
+    private QueueView viewWithoutOrders(String id, long nowNanos) {
         QueueRules inForce = rules.of(id);
         QueueBuckets queue = admissions.inUse(id, inForce, nowNanos);
         QueueRules current = AdmissionRules.admitting(inForce, queue);
@@ -82,7 +96,9 @@ public final class QueueQueries {
             return view(id.queue(), nowNanos);
         }
         LeakyBucketQueue bucket = peekBucket(id, inForce, nowNanos);
-        return bucket == null ? null : bucket.view(current, nowNanos);
+        return bucket == null
+                ? null
+                : bucket.view(current, nowNanos).withOrders(id.isKeyed() ? orders.view(id) : orders.view(id.queue()));
     }
 
     /**
@@ -90,21 +106,26 @@ public final class QueueQueries {
      * which nothing waits.
      */
     public List<QueueView> views(int most, long nowNanos) {
-        return views(queue -> hasWaiting(queue) || queue.canAdopt(rules.of(queue.id())), most, nowNanos);
+        Stream<String> inUse = buckets.queues().values().stream()
+                .filter(queue -> hasWaiting(queue) || queue.canAdopt(rules.of(queue.id())))
+                .map(QueueBuckets::id);
+        return views(inUse, most, nowNanos);
     }
 
     /**
      * Returns the current states of the first {@code most} queues, by id, that are not in force and in which requests
-     * wait.
+     * wait, or for which commands of operators are in effect.
      */
-    public List<QueueView> draining(int most, long nowNanos) {
-        return views(queue -> hasWaiting(queue) && rules.of(queue.id()) == null, most, nowNanos);
+    public List<QueueView> unusual(int most, long nowNanos) {
+        Set<String> ids = new TreeSet<>(orders.queues());
+        buckets.queues().values().stream()
+                .filter(queue -> hasWaiting(queue) && rules.of(queue.id()) == null)
+                .forEach(queue -> ids.add(queue.id()));
+        return views(ids.stream(), most, nowNanos);
     }
 
-    private List<QueueView> views(Predicate<QueueBuckets> isShown, int most, long nowNanos) {
-        return buckets.queues().values().stream()
-                .filter(isShown)
-                .map(queue -> view(queue.id(), nowNanos))
+    private List<QueueView> views(Stream<String> ids, int most, long nowNanos) {
+        return ids.map(id -> view(id, nowNanos))
                 .filter(Objects::nonNull) // unless it was deleted since
                 .limit(most)
                 .toList();

@@ -20,8 +20,19 @@ import java.util.TreeSet;
  *     rules
  * @param backlog the waiting requests
  * @param buckets the bucket or buckets in which they wait
+ * @param orders the commands of operators that are in effect
  */
-public record QueueView(QueueRules rules, boolean isDeleted, BacklogView backlog, Buckets buckets) {
+public record QueueView(QueueRules rules, boolean isDeleted, BacklogView backlog, Buckets buckets, OrdersView orders) {
+
+    /** Creates a view of a queue without commands. */
+    public QueueView(QueueRules rules, boolean isDeleted, BacklogView backlog, Buckets buckets) {
+        this(rules, isDeleted, backlog, buckets, OrdersView.NONE);
+    }
+
+    /** Returns this view with the commands that are in effect. */
+    public QueueView withOrders(OrdersView others) {
+        return new QueueView(rules, isDeleted, backlog, buckets, others);
+    }
 
     /**
      * The waiting requests of all buckets.
@@ -31,7 +42,7 @@ public record QueueView(QueueRules rules, boolean isDeleted, BacklogView backlog
      * @param tiers the tiers named by the rules or with waiting requests, higher priorities first, then by name
      * @param oldestWaitMs how long the oldest request has waited, null if none waits
      * @param drainMs how long until all waiting requests have left, in milliseconds, rounded up; 0 if none waits. This
-     *     assumes that nothing else arrives and nothing expires. If the last request costs more than the burst, the
+     *     assumes that nothing else arrives, nothing expires and nothing is paused. If the last request costs more than the burst, the
      *     value is too high by the time for the difference. For several buckets, it is the time of the slowest of
      *     {@link SeveralBuckets#longest} or the time that the total takes, whichever is longer. With a total, buckets
      *     wait for each other, so the actual time can be longer
@@ -46,7 +57,7 @@ public record QueueView(QueueRules rules, boolean isDeleted, BacklogView backlog
      *
      * @param released the number of releases so far
      * @param nextReleaseAtNanos when the next request is released if nothing else arrives and it does not expire before,
-     *     in nanoseconds since the epoch; null if none waits, or with a total
+     *     in nanoseconds since the epoch; null if none waits, with a total, or if it is paused
      */
     public record OneBucket(long released, Long nextReleaseAtNanos) implements Buckets {}
 
@@ -129,7 +140,8 @@ public record QueueView(QueueRules rules, boolean isDeleted, BacklogView backlog
                 shown.rules,
                 shown.isDeleted,
                 backlogOfBoth,
-                new SeveralBuckets(bucketsOfBoth.keys, bucketsOfBoth.hotKeys, LongestKeys.of(bucketsOfBoth.longest)));
+                new SeveralBuckets(bucketsOfBoth.keys, bucketsOfBoth.hotKeys, LongestKeys.of(bucketsOfBoth.longest)),
+                orders.mergedWith(others.orders));
     }
 
     /** Returns the buckets as several of which none is listed if there is only one. */

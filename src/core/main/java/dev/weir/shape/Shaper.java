@@ -86,6 +86,7 @@ public final class Shaper {
     private final BucketStates states;
     private final PartitionBuckets buckets;
     private final SlotLedgers ledgers;
+    private final OperatorOrders orders;
     private final AdmissionRules admissions;
     private final QueueQueries queries;
     private final boolean hasAllKeys;
@@ -113,11 +114,12 @@ public final class Shaper {
         this.hasAllKeys = hasAllKeys;
         effects = new EffectLog(tables.idempotencyCache());
         states = new BucketStates(tables, effects);
+        orders = new OperatorOrders(effects);
         buckets = new PartitionBuckets(
-                new QueueBuckets.Partition(tables, states, effects, new HotBuckets(), messaging), hotKeys);
+                new QueueBuckets.Partition(tables, states, effects, new HotBuckets(), messaging, orders), hotKeys);
         ledgers = new SlotLedgers(rules, effects);
-        admissions = new AdmissionRules(buckets);
-        queries = new QueueQueries(rules, buckets, admissions, effects);
+        admissions = new AdmissionRules(buckets, orders);
+        queries = new QueueQueries(rules, buckets, admissions, orders, effects);
         tables.readStates(this::restore);
         buckets.resume();
     }
@@ -127,6 +129,8 @@ public final class Shaper {
             buckets.restore(queue.state());
         } else if (stored instanceof QueueEffect.BucketStored bucket) {
             buckets.restore(bucket.state());
+        } else if (stored instanceof QueueEffect.OrdersStored ordered) {
+            orders.restore(ordered.target(), ordered.orders());
         } else {
             QueueEffect.LedgerStored ledger = (QueueEffect.LedgerStored) stored;
             ledgers.restore(ledger.queue(), ledger.granted());
@@ -182,7 +186,11 @@ public final class Shaper {
         if (message instanceof QueueMessage.Admitted admitted) {
             return admit(admitted.admission(), number, sentAtMs, nowNanos);
         }
-        receive(message, nowNanos);
+        if (message instanceof QueueMessage.Commanded commanded) {
+            buckets.obey(commanded.command(), number, nowNanos);
+        } else {
+            receive(message, nowNanos);
+        }
         return end(nowNanos);
     }
 

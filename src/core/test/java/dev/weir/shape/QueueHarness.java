@@ -24,6 +24,7 @@ import java.util.Comparator;
 import java.util.HashMap;
 import java.util.List;
 import java.util.Map;
+import java.util.Optional;
 import java.util.TreeMap;
 import java.util.function.BiConsumer;
 import java.util.function.Consumer;
@@ -47,6 +48,7 @@ public final class QueueHarness {
     public final List<Release> releases = new ArrayList<>();
     final Map<BucketId, BucketState> saved = new HashMap<>();
     final Map<String, OutflowState> ledgers = new HashMap<>();
+    final Map<BucketId, QueueOrders> orders = new HashMap<>();
     final Map<String, QueueState> savedQueues = new HashMap<>();
     final HeapQueueStore<TimerKey, BucketId> timers = new HeapQueueStore<>();
     int loads;
@@ -106,6 +108,7 @@ public final class QueueHarness {
                         new TreeMap<>(saved)
                                 .forEach((id, state) -> read.accept(new QueueEffect.BucketStored(id, state)));
                         ledgers.forEach((id, granted) -> read.accept(new QueueEffect.LedgerStored(id, granted)));
+                        orders.forEach((id, all) -> read.accept(new QueueEffect.OrdersStored(id, all)));
                     }
 
                     @Override
@@ -134,6 +137,8 @@ public final class QueueHarness {
                 putOrRemove(savedQueues, stored.queue(), stored.state());
             } else if (effect instanceof QueueEffect.LedgerStored stored) {
                 putOrRemove(ledgers, stored.queue(), stored.granted());
+            } else if (effect instanceof QueueEffect.OrdersStored stored) {
+                putOrRemove(orders, stored.target(), stored.orders());
             } else {
                 throw new IllegalStateException("a shaper with all keys sends no messages: " + effect);
             }
@@ -198,6 +203,13 @@ public final class QueueHarness {
     public Decision send(Admission admission, long nowMs) {
         carryOut(shaper.admit(admission, number++, nowMs, nowMs * MS));
         return decisions.get(decisions.size() - 1);
+    }
+
+    /** Sends a command of an operator. */
+    void command(QueueCommand.Action action, String queue, Map<String, String> key, long nowMs) {
+        QueueCommand.Origin origin = new QueueCommand.Origin(Optional.of("ann"), "because", nowMs);
+        QueueMessage message = new QueueMessage.Commanded(QueueCommand.of(queue, key, action, origin));
+        carryOut(shaper.receive(message, number++, nowMs, nowMs * MS));
     }
 
     /** Advances the virtual clock. Whatever becomes due is processed at its time. */

@@ -238,13 +238,13 @@ class QueueViewTest {
         assertThat(nextReleaseAtNanos(view)).isEqualTo(50 * MS);
         Admission admission = QueueHarness.admission(RequestKind.CONSUME, "r", "c", null, 1, null);
         assertThat(queue.shaper.queries().check(admission, 0).reason()).isEqualTo(Reason.QUEUE_FULL);
-        assertThat(queue.shaper.queries().draining(5, 0)).isEmpty();
+        assertThat(queue.shaper.queries().unusual(5, 0)).isEmpty();
         queue.rules.clear();
         view = queue.shaper.queries().view("q", 0);
         assertThat(view.isDeleted()).isTrue();
         assertThat(view.waiting()).isEqualTo(2);
-        assertThat(queue.shaper.queries().draining(5, 0)).containsExactly(view);
-        assertThat(queue.shaper.queries().draining(0, 0)).isEmpty();
+        assertThat(queue.shaper.queries().unusual(5, 0)).containsExactly(view);
+        assertThat(queue.shaper.queries().unusual(0, 0)).isEmpty();
         assertThat(nextReleaseAtNanos(view)).isEqualTo(100 * MS);
         assertThat(queue.shaper.queries().check(admission, 0).reason()).isEqualTo(Reason.NO_QUEUE);
         assertThat(queue.shaper.dueNanos()).isEqualTo(100 * MS);

@@ -100,6 +100,7 @@ public record ClusterOverview(
     /** Like {@link InstanceStatus.QueueStatus}; {@code waitsMs} is null if nothing was released. */
     public record QueueOverview(
             String id,
+            boolean deleted,
             Long keys,
             long limit,
             long perMs,
@@ -109,11 +110,13 @@ public record ClusterOverview(
             Quantiles waitsMs,
             long drainMs,
             List<QueueView.KeyView> longest,
-            List<InstanceStatus.TierStatus> tiers) {
+            List<InstanceStatus.TierStatus> tiers,
+            InstanceStatus.OrdersStatus orders) {
 
         static QueueOverview of(InstanceStatus.QueueStatus queue) {
             return new QueueOverview(
                     queue.id(),
+                    queue.deleted(),
                     queue.keys(),
                     queue.limit(),
                     queue.perMs(),
@@ -123,7 +126,8 @@ public record ClusterOverview(
                     Quantiles.of(queue.waitsMs()),
                     queue.drainMs(),
                     queue.longest(),
-                    queue.tiers());
+                    queue.tiers(),
+                    queue.orders());
         }
     }
 

@@ -1,6 +1,8 @@
 package dev.weir.live;
 
 import dev.weir.metrics.Histogram;
+import dev.weir.shape.OrdersView;
+import dev.weir.shape.QueueCommand;
 import dev.weir.shape.QueueView;
 import java.lang.management.ManagementFactory;
 import java.util.Comparator;
@@ -64,6 +66,7 @@ public record InstanceStatus(
      * @param drainMs the time until all waiting requests are released; with key fields, that of the slowest key of
      *     {@code longest}
      * @param longest the keys with the most waiting requests; empty if the queue has no key fields
+     * @param orders the commands of operators that are in effect
      */
     public record QueueStatus(
             String id,
@@ -77,7 +80,8 @@ public record InstanceStatus(
             Histogram.Reading waitsMs,
             long drainMs,
             List<QueueView.KeyView> longest,
-            List<TierStatus> tiers) {
+            List<TierStatus> tiers,
+            OrdersStatus orders) {
 
         private static final Comparator<QueueView.KeyView> MOST_WAITING = Comparator.comparingLong(
                         QueueView.KeyView::waiting)
@@ -109,7 +113,48 @@ public record InstanceStatus(
                             .sorted(MOST_WAITING)
                             .limit(Sampler.MAX_KEYS)
                             .toList(),
-                    List.copyOf(byName.values()));
+                    List.copyOf(byName.values()),
+                    orders.plus(other.orders));
+        }
+    }
+
+    /**
+     * The commands of operators that are in effect for a queue.
+     *
+     * @param paused null if the queue is not paused
+     * @param draining null if the queue admits requests
+     * @param purging whether requests are being purged
+     * @param keys the number of keys with commands of their own
+     */
+    public record OrdersStatus(OrderStatus paused, OrderStatus draining, boolean purging, long keys) {
+
+        static OrdersStatus of(OrdersView orders) {
+            return new OrdersStatus(
+                    orders.paused().map(OrderStatus::of).orElse(null),
+                    orders.draining().map(OrderStatus::of).orElse(null),
+                    orders.isPurging(),
+                    orders.keys());
+        }
+
+        OrdersStatus plus(OrdersStatus other) {
+            return new OrdersStatus(
+                    paused == null ? other.paused : paused,
+                    draining == null ? other.draining : draining,
+                    purging || other.purging,
+                    keys + other.keys);
+        }
+    }
+
+    /**
+     * A command of an operator.
+     *
+     * @param author null if unknown
+     * @param since when it was sent, ms since the epoch
+     */
+    public record OrderStatus(String author, String reason, long since) {
+
+        static OrderStatus of(QueueCommand.Origin origin) {
+            return new OrderStatus(origin.author().orElse(null), origin.reason(), origin.atMs());
         }
     }
 

@@ -244,7 +244,8 @@ public final class Sampler implements AutoCloseable {
                 recentCounts.waitsMs(rules.id()),
                 view.drainMs(),
                 view.longest().stream().limit(MAX_KEYS).toList(), // most waiting first
-                tiers(view));
+                tiers(view),
+                InstanceStatus.OrdersStatus.of(view.orders()));
     }
 
     /** Returns the first tiers, and the sum of the others. Those that producers invent come after those of the rules. */

@@ -77,19 +77,19 @@ public final class QueueRegistry {
     }
 
     /**
-     * Returns the queues of this application that are not in force and in which requests wait, by id. The parts of one
-     * queue on several partitions are merged.
+     * Returns the queues of this application that are not in force and in which requests wait, or for which commands of
+     * operators are in effect, by id. The parts of one queue on several partitions are merged.
      *
      * @param most the maximum number of queues per partition
      * @param patience how long to wait for all tasks together
      * @return empty if a task is busy for longer or is being closed
      */
-    public Optional<SortedMap<String, QueueView>> draining(int most, Duration patience) {
+    public Optional<SortedMap<String, QueueView>> unusual(int most, Duration patience) {
         long deadlineNanos = System.nanoTime() + patience.toNanos();
         SortedMap<String, QueueView> views = new TreeMap<>();
         for (QueueTask task : tasks.values()) {
             Duration left = Duration.ofNanos(Math.max(0, deadlineNanos - System.nanoTime()));
-            Optional<List<QueueView>> part = task.query(left, (queues, nowNanos) -> queues.draining(most, nowNanos));
+            Optional<List<QueueView>> part = task.query(left, (queues, nowNanos) -> queues.unusual(most, nowNanos));
             if (part.isEmpty()) {
                 return Optional.empty();
             }

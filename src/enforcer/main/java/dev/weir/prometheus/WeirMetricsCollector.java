@@ -2,6 +2,8 @@ package dev.weir.prometheus;
 
 import dev.weir.event.Rejection;
 import dev.weir.metrics.EnforcerMetrics;
+import dev.weir.shape.OrdersView;
+import dev.weir.shape.QueueCommand;
 import dev.weir.shape.QueueView;
 import dev.weir.wire.PolicyAvro;
 import io.prometheus.metrics.model.registry.MultiCollector;
@@ -9,6 +11,8 @@ import io.prometheus.metrics.model.snapshots.MetricSnapshot;
 import io.prometheus.metrics.model.snapshots.MetricSnapshots;
 import java.util.List;
 import java.util.Locale;
+import java.util.Optional;
+import java.util.function.Function;
 
 /** Collects Weir's own metrics: decisions, releases, dead letters, queues, leases, policies, caches and health. */
 final class WeirMetricsCollector implements MultiCollector {
@@ -58,6 +62,9 @@ final class WeirMetricsCollector implements MultiCollector {
                 oldest(queues),
                 keys(queues),
                 hotKeys(queues),
+                paused(queues),
+                draining(queues),
+                commandedKeys(queues),
                 policies(),
                 new MetricFamily("weir_hot_state_bytes", "Estimated heap used by the caches of client state")
                         .add((double) source.memory().usedBytes())
@@ -179,6 +186,42 @@ final class WeirMetricsCollector implements MultiCollector {
             }
         }
         return hotKeys.gauge();
+    }
+
+    private static MetricSnapshot paused(List<QueueView> queues) {
+        return inEffect(
+                new MetricFamily("weir_queue_paused", "1 if the whole queue is paused, 0 otherwise", "queue"),
+                queues,
+                OrdersView::paused);
+    }
+
+    private static MetricSnapshot draining(List<QueueView> queues) {
+        return inEffect(
+                new MetricFamily("weir_queue_draining", "1 if the whole queue drains by command, 0 otherwise", "queue"),
+                queues,
+                OrdersView::draining);
+    }
+
+    private static MetricSnapshot inEffect(
+            MetricFamily family, List<QueueView> queues, Function<OrdersView, Optional<QueueCommand.Origin>> command) {
+        for (QueueView queue : queues) {
+            boolean isInEffect = command.apply(queue.orders()).isPresent();
+            family.max(isInEffect ? 1 : 0, queue.rules().id());
+        }
+        return family.gauge();
+    }
+
+    private static MetricSnapshot commandedKeys(List<QueueView> queues) {
+        MetricFamily keys = new MetricFamily(
+                "weir_queue_commanded_keys",
+                "Keys of a queue that are paused, drain or are purged by command",
+                "queue");
+        for (QueueView queue : queues) {
+            if (queue.buckets() instanceof QueueView.SeveralBuckets) {
+                keys.add(queue.orders().keys(), queue.rules().id());
+            }
+        }
+        return keys.gauge();
     }
 
     private MetricSnapshot health() {

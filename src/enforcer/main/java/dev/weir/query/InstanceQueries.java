@@ -123,14 +123,14 @@ public interface InstanceQueries {
      */
     Result<QueueView> queue(String id);
 
-    /** The maximum number of draining queues per partition that are returned. */
-    int MAX_DRAINING = 1_000;
+    /** The maximum number of unusual queues per partition that are returned. */
+    int MAX_UNUSUAL = 1_000;
 
     /**
-     * Returns the queues that are not in force, because they were deleted, and in which requests still wait, by id. The
-     * result is {@link Result.Partial} or {@link Result.NotReady}.
+     * Returns the queues that are not in force, because they were deleted, and in which requests still wait, and those
+     * for which commands of operators are in effect, by id. The result is {@link Result.Partial} or {@link Result.NotReady}.
      */
-    Result<SortedMap<String, QueueView>> drainingQueues();
+    Result<SortedMap<String, QueueView>> unusualQueues();
 
     /**
      * Returns the current state of one bucket of a keyed queue, which is empty if it is not in use. The value is null

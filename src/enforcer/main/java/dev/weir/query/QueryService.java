@@ -225,8 +225,8 @@ public final class QueryService implements InstanceQueries {
     }
 
     @Override
-    public Result<SortedMap<String, QueueView>> drainingQueues() {
-        return queueOwners.part(Stores.QUEUE_STATES, others -> queues.draining(MAX_DRAINING, PATIENCE)
+    public Result<SortedMap<String, QueueView>> unusualQueues() {
+        return queueOwners.part(Stores.QUEUE_STATES, others -> queues.unusual(MAX_UNUSUAL, PATIENCE)
                 .<Result<SortedMap<String, QueueView>>>map(views -> new Result.Partial<>(views, others))
                 .orElseGet(() -> new Result.NotReady<>("a partition of the queues is moving or too busy")));
     }

@@ -29,6 +29,9 @@ public final class QueueKeys {
     /** The byte in place of the number of texts in a bucket's key. No bucket has so many. */
     private static final byte LEDGER = Byte.MAX_VALUE;
 
+    /** The byte before the key of a bucket in the key of its orders, likewise. */
+    private static final byte ORDERS = Byte.MAX_VALUE - 1;
+
     /** No text begins with this byte. */
     private static final byte END = (byte) 0xFF;
 
@@ -54,9 +57,36 @@ public final class QueueKeys {
 
     /** Returns whether a key was encoded by {@link #ledger}. */
     public static boolean isLedger(byte[] key) {
+        return hasMark(key, LEDGER);
+    }
+
+    private static boolean hasMark(byte[] key, byte mark) {
         ByteBuffer in = ByteBuffer.wrap(key);
         KeyCodec.readText(in);
-        return in.hasRemaining() && in.get() == LEDGER;
+        return in.hasRemaining() && in.get() == mark;
+    }
+
+    /** Returns the key of the orders for a queue or a bucket. It sorts after the keys of the queue's buckets. */
+    public static byte[] orders(BucketId target) {
+        ByteArrayOutputStream out = new ByteArrayOutputStream(64);
+        KeyCodec.write(out, target.queue());
+        out.write(ORDERS);
+        out.write(target.key().size());
+        target.key().forEach(text -> KeyCodec.write(out, text));
+        return out.toByteArray();
+    }
+
+    /** Returns whether a key was encoded by {@link #orders}. */
+    public static boolean isOrders(byte[] key) {
+        return hasMark(key, ORDERS);
+    }
+
+    /** Decodes a key encoded by {@link #orders}. */
+    public static BucketId readOrders(byte[] key) {
+        ByteBuffer in = ByteBuffer.wrap(key);
+        String queue = KeyCodec.readText(in);
+        in.get();
+        return readBucket(queue, in);
     }
 
     /** Returns the key of the sentinel after the records of all queues. A scan that does not reach it is incomplete. */

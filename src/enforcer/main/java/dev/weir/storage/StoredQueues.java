@@ -30,7 +30,7 @@ public final class StoredQueues implements Shaper.Tables {
     /**
      * The names of the stores.
      *
-     * @param states the states of queues, buckets and ledgers
+     * @param states the states of queues, buckets and ledgers, and the commands in effect
      * @param slots the waiting requests
      * @param tickets the place of each waiting request by client and request id
      * @param expiryTimers the expiry timers of requests that can expire before others ahead of them
@@ -120,6 +120,10 @@ public final class StoredQueues implements Shaper.Tables {
             writeEnd();
             Bytes key = Bytes.wrap(QueueKeys.rules(queue.queue()));
             states.put(key, queue.state() == null ? null : QueueCodec.encode(queue.state()));
+        } else if (effect instanceof QueueEffect.OrdersStored ordered) {
+            writeEnd();
+            Bytes key = Bytes.wrap(QueueKeys.orders(ordered.target()));
+            states.put(key, ordered.orders() == null ? null : QueueCodec.encode(ordered.orders()));
         } else {
             QueueEffect.LedgerStored ledger = (QueueEffect.LedgerStored) effect;
             writeEnd();
@@ -176,6 +180,10 @@ public final class StoredQueues implements Shaper.Tables {
         }
         if (QueueKeys.isLedger(key)) {
             read.accept(new QueueEffect.LedgerStored(QueueKeys.readQueue(key), QueueCodec.decodeOutflow(value)));
+            return;
+        }
+        if (QueueKeys.isOrders(key)) {
+            read.accept(new QueueEffect.OrdersStored(QueueKeys.readOrders(key), QueueCodec.decodeOrders(value)));
             return;
         }
         BucketId bucket = QueueKeys.readBucket(key);

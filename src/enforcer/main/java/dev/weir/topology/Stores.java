@@ -36,7 +36,7 @@ public final class Stores {
     public static final String RESERVATIONS = "reservations";
 
     /**
-     * The rules of each queue and the state of each bucket: {@code QueueKeys} to {@code QueueCodec}
+     * The rules of each queue, the state of each bucket and the commands of operators: {@code QueueKeys} to {@code QueueCodec}
      * and {@code BucketCodec}.
      */
     public static final String QUEUE_STATES = "queue-states";

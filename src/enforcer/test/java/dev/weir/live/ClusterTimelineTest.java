@@ -41,6 +41,8 @@ class ClusterTimelineTest {
                         List.of()));
     }
 
+    private static final InstanceStatus.OrdersStatus NO_ORDERS = new InstanceStatus.OrdersStatus(null, null, false, 0);
+
     private static InstanceStatus.QueueStatus queue(String id, long waiting) {
         return new InstanceStatus.QueueStatus(
                 id,
@@ -54,7 +56,8 @@ class ClusterTimelineTest {
                 null,
                 0,
                 List.of(),
-                List.of(new InstanceStatus.TierStatus(null, 0, 1, waiting)));
+                List.of(new InstanceStatus.TierStatus(null, 0, 1, waiting)),
+                NO_ORDERS);
     }
 
     private List<Long> seconds() {
@@ -208,7 +211,8 @@ class ClusterTimelineTest {
                 LongStream.range(0, 6)
                         .mapToObj(i -> new QueueView.KeyView(Map.of("to", address + i), waiting - i, waiting, i, 0))
                         .toList(),
-                List.of(new InstanceStatus.TierStatus(tier, 0, 1, waiting)));
+                List.of(new InstanceStatus.TierStatus(tier, 0, 1, waiting)),
+                NO_ORDERS);
         return new InstanceReport(
                 List.of(new InstanceSecond(2_000, Map.of(), 0, ONE_AND_ONE, 0L, List.of(inSecond))),
                 new InstanceStatus(

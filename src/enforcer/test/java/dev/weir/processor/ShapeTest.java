@@ -15,6 +15,7 @@ import dev.weir.event.Request;
 import dev.weir.event.RequestKind;
 import dev.weir.metrics.EnforcerMetrics;
 import dev.weir.processor.policy.PolicyRegistry;
+import dev.weir.shape.QueueCommand;
 import dev.weir.shape.QueueMessage;
 import dev.weir.shape.QueueView;
 import dev.weir.shape.rules.QueueRules;
@@ -30,6 +31,7 @@ import java.util.ArrayList;
 import java.util.HashSet;
 import java.util.List;
 import java.util.Map;
+import java.util.Optional;
 import java.util.Properties;
 import java.util.Set;
 import java.util.concurrent.atomic.AtomicInteger;
@@ -519,6 +521,75 @@ class ShapeTest {
         }
         asking.join();
         assertThat(answers).hasValue(100);
+    }
+
+    private void command(QueueCommand.Action action, Map<String, String> key) {
+        QueueCommand.Origin origin = new QueueCommand.Origin(Optional.of("ann"), "because", 0);
+        append(null, CODEC.encode(new QueueMessage.Commanded(QueueCommand.of("q", key, action, origin))));
+    }
+
+    @Test
+    void a_paused_queue_stays_paused_after_a_crash_until_it_is_resumed() {
+        admit(RequestKind.CONSUME, "a", "c");
+        command(QueueCommand.Action.PAUSE, Map.of());
+        admit(RequestKind.CONSUME, "b", "c");
+        pass(5_000);
+        assertThat(context.forwarded(OUTLETS.releases())).isEmpty();
+        start();
+        pass(5_000);
+        assertThat(context.forwarded(OUTLETS.releases())).isEmpty();
+        command(QueueCommand.Action.RESUME, Map.of());
+        pass(1_000);
+        assertThat(taken(OUTLETS.releases(), Release.class))
+                .extracting(Release::requestId)
+                .containsExactly("a", "b");
+    }
+
+    @Test
+    void a_purge_continues_after_a_crash_and_ends_only_what_waited() {
+        command(QueueCommand.Action.PAUSE, Map.of());
+        for (int i = 0; i < 900; i++) {
+            admit(RequestKind.CONSUME, "old" + i, "c");
+        }
+        command(QueueCommand.Action.PURGE, Map.of());
+        admit(RequestKind.CONSUME, "new", "c");
+        assertThat(purged()).as("it is done in steps").isLessThan(900);
+        long before = purged();
+        start();
+        command(QueueCommand.Action.RESUME, Map.of());
+        pass(5_000);
+        assertThat(before + purged()).isEqualTo(900);
+        assertThat(taken(OUTLETS.releases(), Release.class))
+                .extracting(Release::requestId)
+                .containsExactly("new");
+    }
+
+    private long purged() {
+        return context.forwarded(OUTLETS.decisions()).stream()
+                .filter(forward -> ((Decision) forward.record().value()).reason() == Reason.PURGED)
+                .count();
+    }
+
+    @Test
+    void a_draining_queue_denies_until_it_is_resumed_whatever_restarts() {
+        command(QueueCommand.Action.DRAIN, Map.of());
+        start();
+        admit(RequestKind.CONSUME, "a", "c");
+        command(QueueCommand.Action.RESUME, Map.of());
+        admit(RequestKind.CONSUME, "b", "c");
+        assertThat(taken(OUTLETS.decisions(), Decision.class))
+                .extracting(Decision::reason)
+                .containsExactly(Reason.QUEUE_DRAINING, Reason.SHAPED);
+    }
+
+    @Test
+    void a_forged_command_is_a_dead_letter_or_has_no_effect_on_other_queues() {
+        raw(new byte[] {3, 1, 'q', 0, 9});
+        assertThat(context.forwarded(OUTLETS.deadLetters())).hasSize(1);
+        command(QueueCommand.Action.PAUSE, Map.of("no-field", "x"));
+        admit(RequestKind.CONSUME, "a", "c");
+        pass(2_000);
+        assertThat(taken(OUTLETS.releases(), Release.class)).hasSize(1);
     }
 
     @Test

@@ -6,6 +6,8 @@ import dev.weir.event.Rejection;
 import dev.weir.metrics.EnforcerMetrics;
 import dev.weir.processor.policy.PolicyRegistry;
 import dev.weir.requests.RequestPartitions;
+import dev.weir.shape.OrdersView;
+import dev.weir.shape.QueueCommand;
 import dev.weir.shape.QueueView;
 import dev.weir.shape.rules.QueueRules;
 import dev.weir.shape.rules.TierShare;
@@ -14,8 +16,10 @@ import io.prometheus.metrics.model.snapshots.CounterSnapshot;
 import io.prometheus.metrics.model.snapshots.GaugeSnapshot;
 import io.prometheus.metrics.model.snapshots.GaugeSnapshot.GaugeDataPointSnapshot;
 import java.util.ArrayList;
+import java.util.HashMap;
 import java.util.List;
 import java.util.Map;
+import java.util.Optional;
 import java.util.stream.Collectors;
 import org.junit.jupiter.api.Test;
 
@@ -64,6 +68,33 @@ class WeirMetricsCollectorTest {
                         .collect(Collectors.toMap(
                                 point -> point.getLabels().get("tier"), GaugeDataPointSnapshot::getValue)))
                 .isEqualTo(Map.of("gold", 7.0, EnforcerMetrics.NONE, 3.0, EnforcerMetrics.OTHER, MANY + 0.0));
+    }
+
+    @Test
+    void the_commands_in_effect_are_gauges() {
+        QueueCommand.Origin origin = new QueueCommand.Origin(Optional.empty(), "because", 0);
+        QueueRules rules = QueueRules.builder("q", 1, 1).key(List.of("tenant")).build();
+        QueueView queue = QueueView.ofNoBuckets(rules)
+                .withOrders(new OrdersView(Optional.of(origin), Optional.empty(), false, 3, List.of()));
+        MetricSource source = new MetricSource(
+                Map.of(),
+                new EnforcerMetrics(),
+                new PolicyRegistry(),
+                new CacheBudget(0),
+                () -> List.of(queue),
+                () -> Health.WELL,
+                new RequestPartitions(1, 1));
+        Map<String, Double> values = new HashMap<>();
+        new WeirMetricsCollector(source).collect().forEach(snapshot -> {
+            if (snapshot instanceof GaugeSnapshot gauge) {
+                gauge.getDataPoints()
+                        .forEach(point -> values.put(gauge.getMetadata().getName(), point.getValue()));
+            }
+        });
+        assertThat(values)
+                .containsEntry("weir_queue_paused", 1.0)
+                .containsEntry("weir_queue_draining", 0.0)
+                .containsEntry("weir_queue_commanded_keys", 3.0);
     }
 
     /** Prometheus sees no increase of a series that begins with its first dead letter. */

@@ -84,6 +84,26 @@ final class PolicyHistory implements PastVersions, AutoCloseable {
      * @throws UnreachableException if the topic cannot be read
      */
     List<PolicyAvro.Applied> of(String key) {
+        return of(key, key);
+    }
+
+    /**
+     * Returns the commands that were sent to a queue, newest first. Each has the form of a version of the queue, with
+     * the command as the definition.
+     *
+     * @throws UnreachableException if the topic cannot be read
+     */
+    List<PolicyAvro.Applied> commands(String queue) {
+        return of(commandKey(queue), PolicyAvro.key(PolicyAvro.Kind.QUEUE, queue));
+    }
+
+    /** Returns the start of the keys of a queue's commands; the number of the command follows. */
+    static String commandKey(String queue) {
+        return "command/" + queue;
+    }
+
+    /** @param decoded the key by which the records are decoded */
+    private List<PolicyAvro.Applied> of(String key, String decoded) {
         Map<String, byte[]> versions = new LinkedHashMap<>();
         log().readAll((ofVersion, value) -> {
             if (ofVersion != null && ofVersion.startsWith(key + "/")) {
@@ -96,7 +116,7 @@ final class PolicyHistory implements PastVersions, AutoCloseable {
         for (byte[] version : versions.values()) {
             try {
                 if (version != null) {
-                    newestFirst.add(0, avro.decode(key, version));
+                    newestFirst.add(0, avro.decode(decoded, version));
                 }
             } catch (UnreadableException e) {
                 // not written by this version of Weir

@@ -6,11 +6,16 @@ import dev.weir.kafka.Topics;
 import dev.weir.kafka.UnreachableException;
 import dev.weir.wire.PolicyAvro;
 import java.time.Duration;
+import java.util.ArrayList;
 import java.util.List;
+import java.util.Optional;
 import java.util.Properties;
+import java.util.concurrent.ExecutionException;
+import java.util.concurrent.Future;
 import org.apache.kafka.clients.producer.KafkaProducer;
 import org.apache.kafka.clients.producer.ProducerConfig;
 import org.apache.kafka.clients.producer.ProducerRecord;
+import org.apache.kafka.clients.producer.RecordMetadata;
 import org.apache.kafka.common.KafkaException;
 import org.apache.kafka.common.errors.InvalidProducerEpochException;
 import org.apache.kafka.common.errors.InvalidTxnStateException;
@@ -61,6 +66,35 @@ final class PolicyWriter implements AutoCloseable {
             records.forEach(this::send);
             producer.commitTransaction();
         });
+    }
+
+    /**
+     * Writes other records in the same way.
+     *
+     * @return the offset of each record; empty if another writer has fenced this one, or if the broker does not report
+     *     the outcome
+     */
+    Optional<List<RecordMetadata>> writeRecords(List<ProducerRecord<String, byte[]>> records) {
+        List<Future<RecordMetadata>> written = new ArrayList<>();
+        boolean isWritten = unlessFenced(() -> {
+            producer.beginTransaction();
+            records.forEach(record -> written.add(producer.send(record)));
+            producer.commitTransaction();
+        });
+        return isWritten
+                ? Optional.of(written.stream().map(PolicyWriter::committed).toList())
+                : Optional.empty();
+    }
+
+    private static RecordMetadata committed(Future<RecordMetadata> written) {
+        try {
+            return written.get();
+        } catch (ExecutionException e) {
+            throw new IllegalStateException("a transaction was committed without one of its records", e);
+        } catch (InterruptedException e) {
+            Thread.currentThread().interrupt();
+            throw new UnreachableException("interrupted while writing", e);
+        }
     }
 
     private void send(PolicyAvro.Applied record) {

@@ -24,9 +24,13 @@ public final class TextTable {
         rows.add(List.of(row));
     }
 
+    public boolean isEmpty() {
+        return rows.size() == 1;
+    }
+
     /** @param ifEmpty the line that is printed if the table has no rows */
     public void print(PrintWriter out, String ifEmpty) {
-        if (rows.size() == 1) {
+        if (isEmpty()) {
             out.println(ifEmpty);
             return;
         }

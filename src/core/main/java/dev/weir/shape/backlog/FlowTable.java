@@ -10,7 +10,7 @@ import java.util.Map;
 import java.util.TreeSet;
 
 /**
- * The flows of a bucket that have waiting requests: by flow, by expiry of their heads, and as a {@link QueueOccupancy}.
+ * The flows of a bucket that have waiting requests: by flow, by expiry and arrival of their heads, and as a {@link QueueOccupancy}.
  * Up to {@value #MAX_UNINDEXED} flows are kept in a list and searched linearly, since most keys of a keyed queue have
  * one client. Above that, they are indexed.
  */
@@ -24,9 +24,8 @@ final class FlowTable {
             .thenComparingLong(FlowQueue::headNumber)
             .thenComparing(FlowQueue::flow);
 
-    private static final Comparator<FlowQueue> OLDEST_FIRST = Comparator.comparingLong(FlowQueue::headEnqueuedAtMs)
-            .thenComparingLong(FlowQueue::headNumber)
-            .thenComparing(FlowQueue::flow);
+    private static final Comparator<FlowQueue> OLDEST_FIRST =
+            Comparator.comparingLong(FlowQueue::headNumber).thenComparing(FlowQueue::flow);
 
     private static final class Index {
         final Map<Flow, FlowQueue> byFlow = new HashMap<>();
@@ -149,16 +148,18 @@ final class FlowTable {
         return soonest;
     }
 
-    /** Returns when the oldest waiting request was queued, in milliseconds since the epoch; null if none waits. */
-    Long oldestEnqueuedAtMs() {
+    /** Returns the flow whose head arrived first; null if nothing waits. */
+    FlowQueue oldest() {
         if (index != null) {
-            return index.byAge.first().headEnqueuedAtMs();
+            return index.byAge.first();
         }
-        Long oldestMs = null;
+        FlowQueue oldest = null;
         for (FlowQueue queue : unindexed) {
-            oldestMs = oldestMs == null ? queue.headEnqueuedAtMs() : Math.min(oldestMs, queue.headEnqueuedAtMs());
+            if (oldest == null || OLDEST_FIRST.compare(queue, oldest) < 0) {
+                oldest = queue;
+            }
         }
-        return oldestMs;
+        return oldest;
     }
 
     /** Returns all flows, in an order that depends only on the calls so far. */

@@ -147,9 +147,15 @@ public final class WaitingRequests {
         return next;
     }
 
-    /** Returns when the oldest waiting request was queued, in milliseconds since the epoch; null if none waits. */
+    /** Returns when the request that arrived first was queued, in milliseconds since the epoch; null if none waits. */
     public Long oldestEnqueuedAtMs() {
-        return flowTable.oldestEnqueuedAtMs();
+        return isEmpty() ? null : (Long) flowTable.oldest().headEnqueuedAtMs();
+    }
+
+    /** Returns the place of the request that arrived first, if its number is below this one; otherwise null. */
+    public Place firstBelow(long number) {
+        FlowQueue oldest = flowTable.oldest();
+        return oldest == null || oldest.headNumber() >= number ? null : oldest.head();
     }
 
     /** Returns when the next request may expire, in milliseconds; {@link DueTime#NEVER} if none ever does. */

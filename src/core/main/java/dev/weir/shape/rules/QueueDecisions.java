@@ -64,6 +64,16 @@ public final class QueueDecisions {
         return denied(admission, reason, UNAVAILABLE, bound, nowMs).withRetryAfterMs(retryAfterMs);
     }
 
+    /** Returns the denial of a request whose queue, or key, admits nothing by command of an operator. */
+    public static Decision draining(Admission admission, long nowMs) {
+        return denied(admission, Reason.QUEUE_DRAINING, UNAVAILABLE, null, nowMs);
+    }
+
+    /** Returns the decision that the request was removed by command of an operator. */
+    public static Decision purged(Admission admission, long nowMs) {
+        return denied(admission, Reason.PURGED, GONE, null, nowMs);
+    }
+
     /** Returns the denial of a request that lacks a key field of the queue. */
     public static Decision noKey(Admission admission, String field, long nowMs) {
         return denied(admission, Reason.NO_QUEUE_KEY, BAD_REQUEST, LimitStatus.of(field, null), nowMs);

@@ -148,6 +148,17 @@ public final class LeasedSlots {
         return Optional.of(new LeasedTime(startNanos, last.end.ceilNanos()));
     }
 
+    /** Gives up the time before {@code nanos}, in which nothing might be released. */
+    public void giveUpBefore(long nanos) {
+        expireBefore(nanos);
+        while (!intervals.isEmpty() && intervals.firstKey() < nanos) {
+            Interval first = intervals.pollFirstEntry().getValue();
+            if (first.end.ceilNanos() > nanos) {
+                put(new Interval(first.pacing, new Pacing.Arrival(nanos, 0), first.end));
+            }
+        }
+    }
+
     /** Discards all time, because it was wrong. */
     public void clear() {
         intervals.clear();

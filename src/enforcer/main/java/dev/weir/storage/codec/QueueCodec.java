@@ -1,6 +1,8 @@
 package dev.weir.storage.codec;
 
 import dev.weir.fault.UnreadableException;
+import dev.weir.shape.QueueCommand;
+import dev.weir.shape.QueueOrders;
 import dev.weir.shape.QueueState;
 import dev.weir.shape.backlog.QueueStore.ExpiryTimer;
 import dev.weir.shape.backlog.QueueStore.Place;
@@ -16,6 +18,7 @@ import java.util.ArrayList;
 import java.util.HashMap;
 import java.util.List;
 import java.util.Map;
+import java.util.Optional;
 import java.util.TreeMap;
 
 /**
@@ -27,6 +30,8 @@ import java.util.TreeMap;
  *   place    version  tier  value  position
  *   queue    version  id  version  limit  per  burst  capacity  max-wait  look-ahead
  *            tiers (n × name priority± weight)  fair-by  key (n × name)  total (0, or 1 limit per capacity)  epoch
+ *   orders   version  flags  origins of those of pause, drain (flags 1, 2)  with flag 4: number  origin of a purge
+ *   origin   author (0, or 1 text)  reason  at±
  *   outflow  version  arrival± part  last±  sequence  clock±
  * </pre>
  */
@@ -35,6 +40,10 @@ public final class QueueCodec {
     private static final int VERSION = 1;
     private static final int WAITING = 0;
     private static final int GAP = 1;
+
+    private static final int PAUSED = 1;
+    private static final int DRAINING = 2;
+    private static final int PURGE = 4;
 
     private static final int EXPIRY_TIMER = 1;
     private static final int TICKET = 2;
@@ -150,6 +159,43 @@ public final class QueueCodec {
         QueueRules rules = new QueueRules(
                 id, version, limit, perMs, burst, capacity, maxWaitMs, lookAheadMs, tiers, fairBy, key, total);
         return new QueueState(rules, in.read());
+    }
+
+    public static byte[] encode(QueueOrders orders) {
+        StateBytes out = StateBytes.toWrite(VERSION);
+        out.writeByte((orders.paused().isPresent() ? PAUSED : 0)
+                | (orders.draining().isPresent() ? DRAINING : 0)
+                | (orders.purge().isPresent() ? PURGE : 0));
+        orders.paused().ifPresent(origin -> write(origin, out));
+        orders.draining().ifPresent(origin -> write(origin, out));
+        orders.purge().ifPresent(purge -> {
+            out.write(purge.below());
+            write(purge.origin(), out);
+        });
+        return out.written();
+    }
+
+    public static QueueOrders decodeOrders(byte[] bytes) {
+        StateBytes in = StateBytes.toRead(bytes, VERSION, "the commands for a queue");
+        int flags = in.readByte();
+        return new QueueOrders(
+                (flags & PAUSED) == 0 ? Optional.empty() : Optional.of(readOrigin(in)),
+                (flags & DRAINING) == 0 ? Optional.empty() : Optional.of(readOrigin(in)),
+                (flags & PURGE) == 0
+                        ? Optional.empty()
+                        : Optional.of(new QueueOrders.Purge(in.read(), readOrigin(in))));
+    }
+
+    static void write(QueueCommand.Origin origin, StateBytes out) {
+        out.writeByte(origin.author().isPresent() ? 1 : 0);
+        origin.author().ifPresent(out::write);
+        out.write(origin.reason());
+        out.writeSigned(origin.atMs());
+    }
+
+    static QueueCommand.Origin readOrigin(StateBytes in) {
+        Optional<String> author = in.readByte() == 0 ? Optional.empty() : Optional.of(in.readText());
+        return new QueueCommand.Origin(author, in.readText(), in.readSigned());
     }
 
     public static byte[] encode(OutflowState outflow) {

@@ -3,8 +3,11 @@ package dev.weir.storage.codec;
 import dev.weir.event.Rejection;
 import dev.weir.fault.UnreadableException;
 import dev.weir.limit.Limit;
+import dev.weir.shape.QueueCommand;
+import dev.weir.shape.QueueCommand.Action;
 import dev.weir.shape.QueueMessage;
 import dev.weir.shape.Shaper;
+import dev.weir.shape.rules.BucketId;
 import dev.weir.shape.rules.Flow;
 import dev.weir.shape.rules.Pacing;
 import dev.weir.shape.rules.QueuePartition;
@@ -31,6 +34,8 @@ import java.util.UUID;
  *                    steps (n × from± tokens))
  *   grant      2     queue  partition  number  sent-at±  limit  per  waiting-elsewhere
  *                    weights (n × tier client weight)  runs (n × start± part slots)
+ *   command    3     queue  key (n × text)  action (0 pause, 1 drain, 2 resume, 3 purge)  origin
+ *                    (as in {@link QueueCodec})
  *   admission  0xC3  see {@link AdmissionAvro}
  * </pre>
  */
@@ -39,9 +44,15 @@ public final class QueueMessageCodec {
     private static final int MARKER = 0;
     private static final int REPORT = 1;
     private static final int GRANT = 2;
+    private static final int COMMAND = 3;
 
     /** The maximum number of runs in a message. */
     private static final int MAX_RUNS = 100_000;
+
+    /** The maximum number of names and values in the key of a command; no key has so many. */
+    private static final int MAX_KEY_TEXTS = 64;
+
+    private static final List<Action> ACTIONS = List.of(Action.PAUSE, Action.DRAIN, Action.RESUME, Action.PURGE);
 
     private static final long MAX_TIME_NANOS = Shaper.MAX_TIME_MS * 1_000_000;
 
@@ -54,6 +65,9 @@ public final class QueueMessageCodec {
         if (message instanceof QueueMessage.Marker marker) {
             return encode(marker);
         }
+        if (message instanceof QueueMessage.Commanded commanded) {
+            return encode(commanded.command());
+        }
         return message instanceof QueueMessage.Reported reported
                 ? encode(reported.report())
                 : encode(((QueueMessage.Granted) message).grant());
@@ -62,11 +76,16 @@ public final class QueueMessageCodec {
     /** @throws UnreadableException if the bytes are not a message, or a number is out of its range */
     public QueueMessage decode(byte[] bytes) throws UnreadableException {
         int type = bytes == null || bytes.length == 0 ? -1 : bytes[0];
-        if (type < MARKER || type > GRANT) {
+        if (type < MARKER || type > COMMAND) {
             return new QueueMessage.Admitted(admissions.decode(bytes));
         }
         try {
-            return type == MARKER ? decodeMarker(bytes) : type == REPORT ? decodeReport(bytes) : decodeGrant(bytes);
+            return switch (type) {
+                case MARKER -> decodeMarker(bytes);
+                case REPORT -> decodeReport(bytes);
+                case GRANT -> decodeGrant(bytes);
+                default -> decodeCommand(bytes);
+            };
         } catch (IllegalStateException | IllegalArgumentException e) {
             throw new UnreadableException(Rejection.NOT_AVRO, e);
         }
@@ -85,6 +104,31 @@ public final class QueueMessageCodec {
         StateBytes in = StateBytes.toRead(bytes, MARKER, "a marker");
         UUID task = new UUID(in.readFixed(), in.readFixed());
         return new QueueMessage.Marker(task, in.readSigned(), partition(in));
+    }
+
+    private static byte[] encode(QueueCommand command) {
+        StateBytes out = StateBytes.toWrite(COMMAND);
+        out.write(command.target().queue());
+        out.write(command.target().key().size());
+        command.target().key().forEach(out::write);
+        out.writeByte(ACTIONS.indexOf(command.action()));
+        QueueCodec.write(command.origin(), out);
+        return out.written();
+    }
+
+    private static QueueMessage decodeCommand(byte[] bytes) {
+        StateBytes in = StateBytes.toRead(bytes, COMMAND, "a command");
+        String queue = in.readText();
+        List<String> key = new ArrayList<>();
+        for (long left = count(in, 0, MAX_KEY_TEXTS); left > 0; left--) {
+            key.add(in.readText());
+        }
+        int action = in.readByte();
+        if (key.size() % 2 != 0 || action < 0 || action >= ACTIONS.size()) {
+            throw new IllegalStateException("a command with action " + action + " and " + key.size() + " texts");
+        }
+        BucketId target = new BucketId(queue, key);
+        return new QueueMessage.Commanded(new QueueCommand(target, ACTIONS.get(action), QueueCodec.readOrigin(in)));
     }
 
     private static byte[] encode(SlotReport report) {

@@ -8,6 +8,8 @@ import dev.weir.event.DecisionContext;
 import dev.weir.event.LimitStatus;
 import dev.weir.event.PolicyVersion;
 import dev.weir.event.Request;
+import dev.weir.shape.QueueCommand;
+import dev.weir.shape.QueueOrders;
 import dev.weir.shape.QueueState;
 import dev.weir.shape.backlog.QueueStore.ExpiryTimer;
 import dev.weir.shape.backlog.QueueStore.Place;
@@ -28,6 +30,7 @@ import java.util.Collections;
 import java.util.Comparator;
 import java.util.List;
 import java.util.Map;
+import java.util.Optional;
 import java.util.Random;
 import org.junit.jupiter.api.Test;
 
@@ -81,6 +84,30 @@ class QueueCodecTest {
                 77,
                 1_795_219_199_900_000_000L);
         assertThat(QueueCodec.decodeOutflow(QueueCodec.encode(outflow))).isEqualTo(outflow);
+    }
+
+    @Test
+    void orders_and_their_keys_survive_a_round_trip() {
+        QueueCommand.Origin ann = new QueueCommand.Origin(Optional.of("ann"), "żółw", 1_795_219_200_000L);
+        QueueCommand.Origin unknown = new QueueCommand.Origin(Optional.empty(), "because", -1);
+        for (QueueOrders orders : List.of(
+                new QueueOrders(Optional.of(ann), Optional.empty(), Optional.empty()),
+                new QueueOrders(Optional.empty(), Optional.of(unknown), Optional.empty()),
+                new QueueOrders(
+                        Optional.of(unknown),
+                        Optional.of(ann),
+                        Optional.of(new QueueOrders.Purge(Long.MAX_VALUE, ann))))) {
+            assertThat(QueueCodec.decodeOrders(QueueCodec.encode(orders))).isEqualTo(orders);
+        }
+        for (BucketId target : List.of(Q, new BucketId("q", List.of("a", "b\0", "c", "")))) {
+            byte[] key = QueueKeys.orders(target);
+            assertThat(QueueKeys.isOrders(key)).isTrue();
+            assertThat(QueueKeys.isLedger(key)).isFalse();
+            assertThat(QueueKeys.readOrders(key)).isEqualTo(target);
+        }
+        for (byte[] other : List.of(QueueKeys.ledger("q"), QueueKeys.rules("q"), QueueKeys.bucket(Q))) {
+            assertThat(QueueKeys.isOrders(other)).isFalse();
+        }
     }
 
     @Test

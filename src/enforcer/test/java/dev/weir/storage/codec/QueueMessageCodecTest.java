@@ -7,6 +7,7 @@ import dev.weir.event.Admission;
 import dev.weir.event.PolicyVersion;
 import dev.weir.event.Request;
 import dev.weir.fault.UnreadableException;
+import dev.weir.shape.QueueCommand;
 import dev.weir.shape.QueueMessage;
 import dev.weir.shape.rules.Flow;
 import dev.weir.shape.rules.Pacing.Arrival;
@@ -17,6 +18,7 @@ import dev.weir.shape.total.SlotReport;
 import dev.weir.shape.total.SlotRun;
 import java.util.Arrays;
 import java.util.List;
+import java.util.Map;
 import java.util.Optional;
 import java.util.UUID;
 import org.junit.jupiter.api.Test;
@@ -54,6 +56,12 @@ class QueueMessageCodecTest {
 
     private static final QueueMessage.Marker MARKER = new QueueMessage.Marker(new UUID(-1, 7), -5, 11);
 
+    private static final QueueMessage.Commanded COMMAND = new QueueMessage.Commanded(QueueCommand.of(
+            "żółw",
+            Map.of("tenant", "acme", "region", ""),
+            QueueCommand.Action.DRAIN,
+            new QueueCommand.Origin(Optional.of("ann"), "because", 1_700_000_000_123L)));
+
     private final QueueMessageCodec codec = new QueueMessageCodec();
 
     @Test
@@ -65,8 +73,26 @@ class QueueMessageCodecTest {
                 new QueueMessage.Reported(REPORT),
                 new QueueMessage.Reported(LAST_REPORT),
                 new QueueMessage.Granted(GRANT),
+                COMMAND,
                 new QueueMessage.Admitted(admission))) {
             assertThat(codec.decode(codec.encode(message))).isEqualTo(message);
+        }
+        for (QueueCommand.Action action : QueueCommand.Action.values()) {
+            QueueMessage message = new QueueMessage.Commanded(
+                    QueueCommand.of("q", Map.of(), action, new QueueCommand.Origin(Optional.empty(), "because", -1)));
+            assertThat(codec.decode(codec.encode(message))).isEqualTo(message);
+        }
+    }
+
+    @Test
+    void impossible_commands_are_unreadable() {
+        byte[] bytes = codec.encode(new QueueMessage.Commanded(QueueCommand.of(
+                "q", Map.of(), QueueCommand.Action.PAUSE, new QueueCommand.Origin(Optional.empty(), "because", 0))));
+        int key = 3; // after the type, the length of the name, and the name
+        for (int[] change : new int[][] {{key, 1}, {key, 127}, {key + 1, 4}, {key + 1, -1}, {key + 3, 0}}) {
+            byte[] forged = bytes.clone();
+            forged[change[0]] = (byte) change[1];
+            assertThatThrownBy(() -> codec.decode(forged)).isInstanceOf(UnreadableException.class);
         }
     }
 
@@ -125,7 +151,7 @@ class QueueMessageCodecTest {
     @Test
     void truncated_messages_and_other_bytes_are_unreadable() {
         for (QueueMessage message :
-                List.of(MARKER, new QueueMessage.Reported(REPORT), new QueueMessage.Granted(GRANT))) {
+                List.of(MARKER, new QueueMessage.Reported(REPORT), new QueueMessage.Granted(GRANT), COMMAND)) {
             byte[] bytes = codec.encode(message);
             for (int length = 0; length < bytes.length; length++) {
                 byte[] cut = Arrays.copyOf(bytes, length);

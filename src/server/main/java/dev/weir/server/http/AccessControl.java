@@ -232,19 +232,33 @@ public final class AccessControl {
      * @throws ProblemDetails.ProblemException with 400 if a header is invalid
      */
     public static ChangeAuthor changedBy(Context request) {
+        return changedBy(
+                request, AUTHOR_HEADER, text(request, AUTHOR_HEADER), REASON_HEADER, text(request, REASON_HEADER));
+    }
+
+    /**
+     * Returns the author of a change, from the name of the token and the body, and the reason from the body.
+     *
+     * @throws ProblemDetails.ProblemException with 400 if one is invalid
+     */
+    public static ChangeAuthor changedBy(Context request, Optional<String> author, Optional<String> reason) {
+        return changedBy(request, "author", author, "reason", reason);
+    }
+
+    private static ChangeAuthor changedBy(
+            Context request, String authorField, Optional<String> said, String reasonField, Optional<String> reason) {
         String tokenName = String.valueOf((Object) request.attribute(TOKEN_NAME));
-        Optional<String> said = text(request, AUTHOR_HEADER);
         if (said.filter(name -> name.matches(".*[()].*")).isPresent()) { // could imitate the name of a token
-            throw ProblemDetails.of(400, AUTHOR_HEADER + " must not contain parentheses")
+            throw ProblemDetails.of(400, authorField + " must not contain parentheses")
                     .exception();
         }
         Optional<String> author = tokenName.isEmpty()
                 ? said
                 : Optional.of(said.map(name -> name + " (" + tokenName + ")").orElse(tokenName));
         try {
-            return new ChangeAuthor(author, text(request, REASON_HEADER));
+            return new ChangeAuthor(author, reason);
         } catch (IllegalArgumentException e) {
-            throw ProblemDetails.of(400, AUTHOR_HEADER + ", " + REASON_HEADER + ": " + e.getMessage())
+            throw ProblemDetails.of(400, authorField + ", " + reasonField + ": " + e.getMessage())
                     .exception();
         }
     }
