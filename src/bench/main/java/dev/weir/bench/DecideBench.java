@@ -39,6 +39,9 @@ public final class DecideBench {
     /** The JVM options of candidates, which are those of the container image. */
     public static final List<String> JVM = List.of("-Xmx1g", "-XX:+UseParallelGC");
 
+    /** The most warm-up requests if slots are in use: they take longer than others. */
+    private static final long WARM_UP_OF_SLOTS = 1_000_000;
+
     /** An estimate of the requests per second of the fastest candidate. */
     public static final long FIRST_GUESS = 400_000;
 
@@ -127,7 +130,10 @@ public final class DecideBench {
             workload.ensureRequests(load.clients, List.of(number -> number, number -> number));
         }
         long known = workload.sent();
-        long warmUp = Math.max(effort.warmUp(), 2 * load.held.orElse(0)); // until as many are held
+        long warmUp = load.held.isEmpty()
+                ? effort.warmUp()
+                : Math.max(
+                        Math.min(effort.warmUp(), WARM_UP_OF_SLOTS), 2 * load.held.getAsLong()); // until all are held
         TimeSlices.RequestSupply supply = supply(load, workload);
         for (Candidate lane : lanes) {
             supply.ensureRequests(lane, known + warmUp * 3 / 2);

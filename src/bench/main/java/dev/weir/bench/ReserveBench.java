@@ -52,7 +52,7 @@ public final class ReserveBench {
         ReservedRequests reserved =
                 new ReservedRequests(clients, held, RequestKind.SETTLE, ReservedRequests.durationMs(held));
         sources.put(RESERVED, reserved);
-        sources.put(PLAIN, number -> plain(reserved.apply(number | 1), number));
+        sources.put(PLAIN, number -> plain(reserved.apply(number | 1), reserved.apply(number), number));
         try (BenchCluster rig = new BenchCluster();
                 BenchCluster.Workload ofPlain = rig.workload(policies, kafka);
                 BenchCluster.Workload ofReserved = rig.workload(policies, kafka)) {
@@ -77,10 +77,17 @@ public final class ReserveBench {
         }
     }
 
-    private static Request plain(Request reserving, long number) {
-        return reserving.toBuilder()
-                .requestId("request-" + number)
-                .reserveMs(null)
+    /**
+     * Returns a request that is like one which reserves.
+     *
+     * @param other the request of the other candidate with this number: the clients are the same
+     */
+    private static Request plain(Request reserving, Request other, long number) {
+        return Request.builder("request-" + number, other.client())
+                .tier(reserving.tier())
+                .cost(reserving.cost())
+                .attributes(reserving.attributes())
+                .source(0, number)
                 .build();
     }
 

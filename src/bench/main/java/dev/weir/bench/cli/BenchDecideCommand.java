@@ -71,7 +71,9 @@ final class BenchDecideCommand implements Callable<Integer> {
 
     @Option(
             names = "--warm-up-requests",
-            description = "The warm-up requests of each candidate (default: ${DEFAULT-VALUE}).")
+            description =
+                    "The warm-up requests of each candidate (default: ${DEFAULT-VALUE}). With slots in use, they are at"
+                            + " most 1,000,000, or two for each slot.")
     private long warmUpRequests = 8_000_000;
 
     @Option(

@@ -49,7 +49,7 @@ final class BenchReserveCommand implements Callable<Integer> {
     @Option(
             names = "--warm-up-requests",
             description = "The warm-up requests of each candidate (default: ${DEFAULT-VALUE}).")
-    private long warmUpRequests = 4_000_000;
+    private long warmUpRequests = 1_000_000;
 
     @Option(names = "--kafka", description = "A Kafka client setting of the candidates, as KEY=VALUE.")
     private Map<String, String> kafka = new LinkedHashMap<>();
