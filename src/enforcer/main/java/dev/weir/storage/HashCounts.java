@@ -2,7 +2,8 @@ package dev.weir.storage;
 
 /**
  * How often hashes were added, so that the absence of a key is known without a read: a hash that was not added belongs
- * to no key that was. It uses 10 to 22 bytes of heap for each hash, at least 8 KiB.
+ * to no key that was. It uses 11 to 22 bytes of heap for each hash while it grows, up to 64 after most were removed, and
+ * at least 8 KiB.
  */
 // A hash table with linear probing, whose entries are deleted by moving later ones into the gap [1]. An entry is the
 // upper

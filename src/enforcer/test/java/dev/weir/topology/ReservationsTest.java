@@ -225,6 +225,23 @@ class ReservationsTest {
     }
 
     @Test
+    void a_repeat_is_found_after_its_policy_has_changed_to_another_algorithm_also_once_it_was_ended() throws Exception {
+        apply(SLOTS, 1);
+        send(RequestKind.CONSUME, "open");
+        send(RequestKind.CONSUME, "ended");
+        send(RequestKind.RELEASE, "ended");
+        apply(SLOTS.replace("algorithm: concurrency, limit: 2, ttl: 1m", "algorithm: gcra, limit: 1, per: 1h"), 2);
+        for (String id : List.of("open", "ended")) {
+            assertThat(send(RequestKind.CONSUME, id).get(0))
+                    .as("a limit of 1 would deny the second")
+                    .returns(true, Decision::repeated)
+                    .returns(Reason.WITHIN_LIMITS, Decision::reason);
+        }
+        assertThat(send(RequestKind.CONSUME, "new").get(0).repeated()).isFalse();
+        assertThat(send(RequestKind.CONSUME, "next").get(0).outcome()).isEqualTo(Outcome.DENIED);
+    }
+
+    @Test
     void a_routed_request_about_a_reservation_is_decided_by_the_task_of_its_client() throws Exception {
         apply(SLOTS, 1);
         send(RequestKind.CONSUME, "a");
