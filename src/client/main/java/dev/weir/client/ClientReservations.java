@@ -147,8 +147,7 @@ final class ClientReservations implements AutoCloseable {
         }
         HeldReservation held = new HeldReservation(this, request, decision);
         open.add(held);
-        Long delayMs = decision.decision().map(Decision::delayMs).orElse(null);
-        held.begin(sentNanos + TimeUnit.MILLISECONDS.toNanos(delayMs == null ? 0 : delayMs));
+        held.begin(decision.decision().orElseThrow(), sentNanos);
         if (isClosed) {
             held.clientClosed(); // it may have been added after the client closed the others
         }

@@ -12,15 +12,18 @@ import java.util.concurrent.Future;
 import java.util.concurrent.TimeUnit;
 
 /**
- * A reservation that Weir has granted, or may have granted. Its end by the client's clock is never later than that by
- * Weir's: it counts from before the request or the renewal was sent.
+ * A reservation that Weir has granted, or may have granted. How long it lasts is the difference of two times of Weir's
+ * decision, since clocks can be wrong. The client counts it from before the request or the renewal was sent, so the
+ * reservation never ends earlier by Weir's clock than by the client's.
  *
  * <pre>
- *   ttl 60 s    sent at 0       ends at 60      renew at 20
- *               RENEW at 20     RENEWED at 21   ends at 80, renew at 40
- *               RENEW at 40     no decision     again after each ninth of the time
- *                               at 80           lost
+ *   sent at 0       reservedUntil − decidedAt = 60   ends at 60, renew at 20
+ *   RENEW at 20     RENEWED at 21, again for 60      ends at 80, renew at 40
+ *   RENEW at 40     no decision                      again after each ninth of the time
+ *                   at 80                            lost
  * </pre>
+ *
+ * <p>A repeated decision does not show how much of that time has passed, so such a reservation is renewed at once.
  */
 final class HeldReservation implements Reservation {
 
@@ -38,6 +41,7 @@ final class HeldReservation implements Reservation {
     private final long ttlNanos;
 
     private long endNanos; // guarded by this, as are the following
+    private long durationNanos; // from the start or the last renewal
     private Future<?> timer; // null if none was started
     private ChosenEnd end; // null while it is open
     private boolean isLost;
@@ -56,6 +60,7 @@ final class HeldReservation implements Reservation {
         this.request = request;
         this.decision = decision;
         ttlNanos = TimeUnit.MILLISECONDS.toNanos(request.reserveMs());
+        durationNanos = ttlNanos;
     }
 
     @Override
@@ -63,12 +68,26 @@ final class HeldReservation implements Reservation {
         return decision;
     }
 
-    /** Begins to renew a reservation that has started at {@code startNanos} or later. */
-    synchronized void begin(long startNanos) {
-        endNanos = startNanos + ttlNanos;
+    /**
+     * Begins to renew a reservation by Weir's decision on the request.
+     *
+     * @param sentNanos when the request was sent, or earlier
+     */
+    synchronized void begin(Decision decided, long sentNanos) {
+        long delayNanos = TimeUnit.MILLISECONDS.toNanos(decided.delayMs() == null ? 0 : decided.delayMs());
+        long heldNanos = decided.repeated() ? delayNanos + ttlNanos : heldNanos(decided, delayNanos + ttlNanos);
+        endNanos = sentNanos + heldNanos;
+        durationNanos = heldNanos > delayNanos ? heldNanos - delayNanos : heldNanos;
         if (end == null) {
-            wakeAt(startNanos + ttlNanos / RENEWALS, this::renew);
+            wakeAt(decided.repeated() ? sentNanos : endNanos - durationNanos + durationNanos / RENEWALS, this::renew);
         }
+    }
+
+    /** Returns how long after a decision the reservation ends; {@code otherwise} if the decision does not say. */
+    private static long heldNanos(Decision decided, long otherwise) {
+        return decided.reservedUntilMs() == null
+                ? otherwise
+                : TimeUnit.MILLISECONDS.toNanos(decided.reservedUntilMs() - decided.decidedAtMs());
     }
 
     /** Runs a task at a time, or at the end of the reservation if that is sooner. Replaces the task before. */
@@ -122,11 +141,11 @@ final class HeldReservation implements Reservation {
             return;
         }
         if (decided == null) {
-            wakeAt(all.nanoTime() + ttlNanos / TRIALS, this::renew);
+            wakeAt(all.nanoTime() + durationNanos / TRIALS, this::renew);
         } else if (decided.reason() == Reason.RENEWED) {
-            long renewedEnd = sentNanos + ttlNanos;
-            endNanos = renewedEnd - endNanos > 0 ? renewedEnd : endNanos;
-            wakeAt(sentNanos + ttlNanos / RENEWALS, this::renew);
+            durationNanos = heldNanos(decided, durationNanos);
+            endNanos = sentNanos + durationNanos;
+            wakeAt(sentNanos + durationNanos / RENEWALS, this::renew);
         } else {
             lose();
         }

@@ -21,7 +21,7 @@ public final class AdmissionAvro {
     private static final int MAX_HEADERS = (2 << 20) / 10;
 
     /** The fingerprint of the schema version that is written field by field. */
-    private static final long SCHEMA = 0x4109B90860B17412L;
+    private static final long SCHEMA = 0xC570D68D32F0326EL;
 
     private final AvroBytes<dev.weir.avro.Admission> avro =
             AvroBytes.withRegistry(SCHEMA, new dev.weir.avro.Admission(), MAX_HEADERS);
@@ -59,6 +59,7 @@ public final class AdmissionAvro {
         out.write(admission.key());
         writeTexts(admission.sent().observedBy(), out);
         out.write(admission.identity().reservation());
+        out.writeOptional(admission.reservedUntilMs());
         return out.end();
     }
 
@@ -109,7 +110,10 @@ public final class AdmissionAvro {
                         event.getObservedBy()),
                 event.getQueueKey(),
                 new Admission.Identity(
-                        event.getRepeated(), event.getRememberUntil().toEpochMilli(), event.getReservation()),
+                        event.getRepeated(),
+                        event.getRememberUntil().toEpochMilli(),
+                        event.getReservation(),
+                        AvroBytes.toMs(event.getReservedUntil())),
                 headers,
                 DecisionContextAvro.read(event.getOrder(), event.getPoliciesChecksum()));
     }

@@ -17,7 +17,7 @@ import java.util.stream.Stream;
 public final class DecisionCodec {
 
     /** The fingerprint of the schema version that is written field by field. */
-    private static final long SCHEMA = 0xA42065ACE219A9ADL;
+    private static final long SCHEMA = 0x789FB6DC0F433926L;
 
     private static final Decision.Queueing NOT_SHAPED = new Decision.Queueing(null, null, null);
 
@@ -84,6 +84,7 @@ public final class DecisionCodec {
         out.writeOptional(decision.resetAfterMs());
         out.writeOptional(decision.retryAfterMs());
         out.writeOptional(decision.delayMs());
+        out.writeOptional(decision.reservedUntilMs());
         out.write(decision.observed());
         out.write(decision.shadowBanned());
         out.write(decision.repeated());
@@ -143,7 +144,11 @@ public final class DecisionCodec {
                         event.getShadowBanned(),
                         event.getRepeated(),
                         event.getObservedBy()),
-                new Decision.Timing(event.getDecidedAt().toEpochMilli(), event.getRetryAfterMs(), event.getDelayMs()),
+                new Decision.Timing(
+                        event.getDecidedAt().toEpochMilli(),
+                        event.getRetryAfterMs(),
+                        event.getDelayMs(),
+                        AvroBytes.toMs(event.getReservedUntil())),
                 new Decision.Explanation(
                         PolicyVersionAvro.read(event.getPolicyId(), event.getPolicyVersion()),
                         new LimitStatus(

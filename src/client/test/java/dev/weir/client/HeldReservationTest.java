@@ -34,6 +34,9 @@ class HeldReservationTest {
     private static final Duration TTL = Duration.ofSeconds(60);
     private static final long SECOND_NANOS = TimeUnit.SECONDS.toNanos(1);
 
+    /** The time of decisions, by a clock that has nothing in common with that of the client. */
+    private static final long WEIR_MS = 5_000_000_000_000L;
+
     /** Near the overflow of {@link System#nanoTime}, which may happen at any time. */
     private long nowNanos = Long.MAX_VALUE - 30 * SECOND_NANOS;
 
@@ -99,9 +102,14 @@ class HeldReservationTest {
             case SETTLE -> Decision.allowed(request, Reason.SETTLED, 0);
             case RELEASE -> Decision.allowed(request, Reason.RELEASED, 0);
             case CANCEL -> Decision.allowed(request, Reason.CANCELLED, 0);
-            case RENEW -> Decision.allowed(request, Reason.RENEWED, 0);
-            case CONSUME, PEEK, RESET -> Decision.allowed(request, Reason.WITHIN_LIMITS, 0);
+            case RENEW -> until(Decision.allowed(request, Reason.RENEWED, WEIR_MS), WEIR_MS + 60_000);
+            case CONSUME -> until(Decision.allowed(request, Reason.WITHIN_LIMITS, WEIR_MS), WEIR_MS + 60_000);
+            case PEEK, RESET -> throw new AssertionError(request.kind());
         };
+    }
+
+    private static Decision until(Decision decision, long endMs) {
+        return decision.withReservedUntilMs(endMs);
     }
 
     private static CompletableFuture<Decision> done(Decision decision) {
@@ -237,7 +245,57 @@ class HeldReservationTest {
         return new Decision(
                 Decision.Identity.of(request),
                 Decision.Status.allowed(Reason.THROTTLED),
-                new Decision.Timing(0, 0L, delayMs));
+                new Decision.Timing(WEIR_MS, 0L, delayMs, WEIR_MS + delayMs + 60_000));
+    }
+
+    /** Limits with a {@code ttl} of 6 s end a reservation sooner than the client asked for. */
+    @Test
+    void it_is_renewed_in_time_if_it_ends_sooner_than_was_asked_for() {
+        answers.add(request -> done(until(Decision.allowed(request, Reason.WITHIN_LIMITS, WEIR_MS), WEIR_MS + 6_000)));
+        for (int i = 0; i < 3; i++) {
+            answers.add(request -> done(until(Decision.allowed(request, Reason.RENEWED, WEIR_MS), WEIR_MS + 3_000)));
+        }
+        for (int i = 0; i < 100; i++) {
+            answers.add(request -> none(NoDecisionReason.TIMED_OUT));
+        }
+        reserve();
+        timer.advanceTo(Duration.ofMillis(1_999));
+        assertThat(sent).hasSize(1);
+        timer.advanceTo(Duration.ofMillis(2_000));
+        assertThat(sent).hasSize(2);
+        timer.advanceTo(Duration.ofMillis(3_999));
+        assertThat(sent).hasSize(3);
+        timer.advanceTo(Duration.ofMillis(4_000));
+        assertThat(sent).hasSize(4);
+        timer.advanceTo(Duration.ofMillis(6_999));
+        assertThat(losses).hasValue(0);
+        timer.advanceTo(Duration.ofMillis(7_000));
+        assertThat(losses).hasValue(1);
+    }
+
+    /** Some of its time has passed since the first decision, and the client cannot know how much. */
+    @Test
+    void a_reservation_that_was_made_before_is_renewed_at_once() {
+        answers.add(request -> done(until(Decision.allowed(request, Reason.WITHIN_LIMITS, WEIR_MS), WEIR_MS + 60_000)
+                .asRepeated(request.source())));
+        reserve();
+        timer.advanceTo(Duration.ZERO);
+        assertThat(sentKinds()).containsExactly(RequestKind.CONSUME, RequestKind.RENEW);
+        timer.advanceTo(Duration.ofSeconds(19));
+        assertThat(sent).hasSize(2);
+        timer.advanceTo(Duration.ofSeconds(20));
+        assertThat(sent).hasSize(3);
+        assertThat(losses).hasValue(0);
+    }
+
+    @Test
+    void a_reservation_that_was_made_and_ended_before_is_lost_at_once() {
+        answers.add(request ->
+                done(Decision.allowed(request, Reason.WITHIN_LIMITS, WEIR_MS).asRepeated(request.source())));
+        answers.add(request -> done(Decision.denied(request, Reason.RESERVATION_ENDED, 410, WEIR_MS)));
+        reserve();
+        timer.advanceTo(Duration.ZERO);
+        assertThat(losses).hasValue(1);
     }
 
     @Test

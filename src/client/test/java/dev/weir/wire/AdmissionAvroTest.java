@@ -51,7 +51,7 @@ class AdmissionAvroTest {
                         LimitStatus.of("gcra 5/1s", 5L),
                         List.of("próba", "trial")),
                 Map.of("cel", "ą"),
-                new Admission.Identity(true, 1_785_000_600_123L, 42),
+                new Admission.Identity(true, 1_785_000_600_123L, 42, 1_785_000_060_123L),
                 List.of(
                         new Admission.Header("ślad", new byte[] {1, 2}),
                         new Admission.Header("twice", null),

@@ -52,7 +52,7 @@ class DecisionCodecTest {
                         random.nextBoolean(),
                         random.nextBoolean(),
                         random.nextBoolean() ? List.of() : List.of("próba", "trial")),
-                new Decision.Timing(random.nextLong(Long.MAX_VALUE), maybe(random), maybe(random)),
+                new Decision.Timing(random.nextLong(Long.MAX_VALUE), maybe(random), maybe(random), maybe(random)),
                 new Decision.Explanation(
                         maybe(random, new PolicyVersion("p", 7)),
                         maybe(random, new LimitStatus("gcra 1/1s", 1L, maybe(random), maybe(random), maybe(random))),

@@ -187,7 +187,7 @@ public final class Decider {
             return IdempotencyCheck.storeAnswer(request, result, windowMs, states);
         }
         return IdempotencyCheck.isSameContent(request, first)
-                ? IdempotencyCheck.repeatAnswer(request, first)
+                ? ReservationOpening.repeatUntil(IdempotencyCheck.repeatAnswer(request, first), request, states)
                 : mismatch(request, inForce);
     }
 

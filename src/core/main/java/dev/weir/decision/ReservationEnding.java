@@ -38,7 +38,7 @@ import java.util.Optional;
  *
  * <p>What was taken of leases of shared limits returns to these leases, or to the ledger with the next message. What was
  * used beyond the estimate is used now, like a SETTLE that names no reservation. A RENEW of slots of a shared limit waits
- * for the ledger ({@link SlotRenewing}).
+ * for the ledger ({@link SlotRenewing}), and is decided at the time at which the first ledger confirmed it.
  */
 record ReservationEnding(WritablePolicyStates states, PolicyTable policies, QuotaSource shared) {
 
@@ -74,6 +74,7 @@ record ReservationEnding(WritablePolicyStates states, PolicyTable policies, Quot
 
     private DecisionResult renew(Request request, ReservationRecord reservation, long nowMs) {
         ReservationRecord current = reservation;
+        long decidedAtMs = nowMs;
         if (shared instanceof LeaseContext context) {
             SlotRenewing slots = SlotRenewing.of(reservation, context, policies, nowMs);
             current = slots.reservation();
@@ -86,11 +87,17 @@ record ReservationEnding(WritablePolicyStates states, PolicyTable policies, Quot
             if (slots.isEnded()) {
                 return nothing(request, nowMs);
             }
+            decidedAtMs =
+                    slots.endMs().map(endMs -> endMs - reservation.durationMs()).orElse(nowMs);
         }
-        ReservationRecord renewed = current.renewed(nowMs);
+        long renewedAtMs = Math.max(nowMs, decidedAtMs);
+        ReservationRecord renewed = current.renewed(renewedAtMs);
         renew(current, renewed, nowMs);
         states.reservations().change(ReservationOpening.key(request), renewed);
-        return answer(request, reservation, nowMs);
+        return reservation.isHidden()
+                ? nothing(request, nowMs)
+                : Decision.allowed(request, Reason.RENEWED, decidedAtMs)
+                        .withReservedUntilMs(decidedAtMs + renewed.endMs() - renewedAtMs);
     }
 
     private static Decision answer(Request request, ReservationRecord reservation, long nowMs) {
@@ -125,8 +132,7 @@ record ReservationEnding(WritablePolicyStates states, PolicyTable policies, Quot
             case SETTLE -> Reason.SETTLED;
             case RELEASE -> Reason.RELEASED;
             case CANCEL -> Reason.CANCELLED;
-            case RENEW -> Reason.RENEWED;
-            case CONSUME, PEEK, RESET -> throw new IllegalArgumentException(kind + " ends no reservation");
+            case CONSUME, PEEK, RESET, RENEW -> throw new IllegalArgumentException(kind + " ends no reservation");
         };
     }
 

@@ -71,10 +71,28 @@ final class ReservationOpening {
         return reservation.first().orElseThrow().content().equals(ContentHash.of(request));
     }
 
-    /** Returns the first answer, addressed to this request. */
+    /** Returns the first answer, addressed to this request, with the current end of the reservation. */
     static DecisionResult repeatAnswer(Request request, ReservationRecord reservation) {
-        return IdempotencyCheck.repeatAnswer(
+        DecisionResult answer = IdempotencyCheck.repeatAnswer(
                 request, reservation.first().orElseThrow().answer(), reservation.endMs());
+        return until(answer, reservation);
+    }
+
+    /** Returns a repeated answer with the current end of the reservation that the first request created, if it is open. */
+    static DecisionResult repeatUntil(DecisionResult answer, Request request, WritablePolicyStates states) {
+        return earlier(request, states)
+                .map(reservation -> until(answer, reservation))
+                .orElseGet(() -> until(answer, (Long) null));
+    }
+
+    private static DecisionResult until(DecisionResult answer, ReservationRecord reservation) {
+        return until(answer, reservation.ending().isPresent() ? null : (Long) reservation.endMs());
+    }
+
+    private static DecisionResult until(DecisionResult answer, Long endMs) {
+        return answer instanceof Admission admission
+                ? admission.withReservedUntilMs(endMs)
+                : ((Decision) answer).withReservedUntilMs(endMs);
     }
 
     /**
@@ -96,8 +114,8 @@ final class ReservationOpening {
     }
 
     /**
-     * Stores the reservation of a request that has passed, and returns its answer. An admission is returned with the time
-     * until which the queue must store its answer.
+     * Stores the reservation of a request that has passed, and returns its answer, with the end of the reservation unless
+     * this is hidden. An admission is returned with the time until which the queue must store its answer.
      *
      * @param evaluated the checks before the charge
      * @param charged the checks after the charge
@@ -126,9 +144,11 @@ final class ReservationOpening {
                         Optional.empty()));
         if (result instanceof Admission admission) {
             Admission holding = admission.withReservation(reserving.number());
-            return reserving.isHidden() ? holding : holding.withIdempotentUntilMs(reserving.endMs());
+            return reserving.isHidden()
+                    ? holding
+                    : until(holding.withIdempotentUntilMs(reserving.endMs()), reserving.endMs());
         }
-        return result;
+        return reserving.isHidden() ? result : until(result, reserving.endMs(((Decision) result).decidedAtMs()));
     }
 
     private static List<HeldCharge> held(Evaluation evaluated, Evaluation charged, Reserving reserving) {

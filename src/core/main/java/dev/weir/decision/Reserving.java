@@ -10,11 +10,11 @@ import dev.weir.policy.Policy;
  *
  * @param number its number, above 0; 0 for {@link #NONE}
  * @param isHidden whether only observing policies ask for it
- * @param startMs the start of the request, in milliseconds since the epoch
- * @param delayMs how long after the decision that is
+ * @param decidedAtMs the time of the decision, in milliseconds since the epoch
+ * @param delayMs how long after the decision it starts
  * @param durationMs how long after the start it ends
  */
-record Reserving(long number, boolean isHidden, long startMs, long delayMs, long durationMs) {
+record Reserving(long number, boolean isHidden, long decidedAtMs, long delayMs, long durationMs) {
 
     /** The request creates no reservation. */
     static final Reserving NONE = new Reserving(0, true, 0, 0, 0);
@@ -38,22 +38,26 @@ record Reserving(long number, boolean isHidden, long startMs, long delayMs, long
     /**
      * Returns the reservation of a request that {@linkplain #isWanted asks} for one. It lasts as long as the request says,
      * and at most as long as the slots of each policy that does not only observe. If only observing policies ask for it,
-     * it lasts as long as the slots of any.
+     * it lasts as long as the slots of any. It starts with a delayed request but, if it uses slots of shared limits, so
+     * early that it ends within their {@code ttl}: so long the ledger counts a slot of which it has no report.
      */
     static Reserving of(Request request, Evaluation evaluated, long number) {
         long shortestMs = request.reserveMs() == null ? Long.MAX_VALUE : request.reserveMs();
         long longestMs = 0;
+        long latestEndMs = Long.MAX_VALUE; // after the decision
         for (PolicyCheck check : evaluated.checks()) {
             if (check.policy().limitsConcurrency()) {
                 long ttlMs = shortestTtlMs(check.policy());
                 shortestMs = check.observes() ? shortestMs : Math.min(shortestMs, ttlMs);
                 longestMs = Math.max(longestMs, ttlMs);
+                latestEndMs = check.isShared() && !check.observes() ? Math.min(latestEndMs, ttlMs) : latestEndMs;
             }
         }
         boolean isHidden = shortestMs == Long.MAX_VALUE;
-        long delayMs = evaluated.throttling().delayMs();
-        long startMs = evaluated.nowMs() + delayMs;
-        return new Reserving(number, isHidden, startMs, delayMs, isHidden ? longestMs : shortestMs);
+        long durationMs = isHidden ? longestMs : shortestMs;
+        long delayMs = Math.min(evaluated.throttling().delayMs(), latestEndMs - durationMs);
+        long decidedAtMs = Math.max(evaluated.nowMs(), evaluated.leaseTimeMs());
+        return new Reserving(number, isHidden, decidedAtMs, delayMs, durationMs);
     }
 
     private static long shortestTtlMs(Policy policy) {
@@ -83,16 +87,22 @@ record Reserving(long number, boolean isHidden, long startMs, long delayMs, long
         return Math.min(durationMs, shortestTtlMs(policy));
     }
 
-    /**
-     * Returns when the slots of a shared policy end that are taken at a time of its ledger. It is not after the
-     * {@code ttl}, also if the request is delayed: so long the ledger counts a slot of which it has no report.
-     */
+    /** Returns when the slots of a shared policy end that are taken at a time of its ledger, not after the {@code ttl}. */
     long lentSlotsEndMs(Policy policy, long atMs) {
         long slotMs = isPresent() ? delayMs + slotMs(policy) : Long.MAX_VALUE;
         return atMs + Math.min(slotMs, shortestTtlMs(policy));
     }
 
+    long startMs() {
+        return decidedAtMs + delayMs;
+    }
+
     long endMs() {
-        return startMs + durationMs;
+        return startMs() + durationMs;
+    }
+
+    /** Returns when the reservation ends, by the clock of a decision's time. */
+    long endMs(long decidedAt) {
+        return decidedAt + delayMs + durationMs;
     }
 }

@@ -24,8 +24,11 @@ import java.util.Optional;
  * @param reservation the reservation, with the ends of its slots by the ledgers' answers so far
  * @param isEnded whether a ledger has not prolonged its slots, or has not answered in time
  * @param awaited what the RENEW must wait for
+ * @param endMs when the first of the prolonged slots end, in ledger time; empty if the reservation holds none, or only
+ *     those of policies that observe
  */
-record SlotRenewing(ReservationRecord reservation, boolean isEnded, Optional<AwaitLease> awaited) {
+record SlotRenewing(
+        ReservationRecord reservation, boolean isEnded, Optional<AwaitLease> awaited, Optional<Long> endMs) {
 
     /**
      * Continues to renew the slots of a reservation, and asks the ledgers that are not asked yet.
@@ -37,6 +40,7 @@ record SlotRenewing(ReservationRecord reservation, boolean isEnded, Optional<Awa
         List<HeldCharge> next = new ArrayList<>();
         boolean isEnded = false;
         Optional<StateKey> awaited = Optional.empty();
+        Optional<Long> firstEndMs = Optional.empty();
         for (HeldCharge held : reservation.held()) {
             Policy policy = policies.inForce(held.key().policyId(), nowMs);
             if (!(held instanceof HeldCharge.Leased leased)
@@ -53,6 +57,10 @@ record SlotRenewing(ReservationRecord reservation, boolean isEnded, Optional<Awa
             next.add(known);
             boolean isAnswered = answer.isPresent() && answer.get().isAwaited();
             isEnded |= isAnswered && !answer.get().isRenewed();
+            if (!leased.observes()) {
+                long endMs = known.slots().orElseThrow().endMs();
+                firstEndMs = Optional.of(Math.min(endMs, firstEndMs.orElse(endMs)));
+            }
             if (!isAnswered) {
                 LeaseBook unanswered = book.withoutAnswer(reservation.number());
                 boolean asks = leased.observes() || context.mayWait();
@@ -65,7 +73,8 @@ record SlotRenewing(ReservationRecord reservation, boolean isEnded, Optional<Awa
                 reservation.withHeld(next),
                 isEnded || (awaited.isPresent() && !waits),
                 awaited.filter(key -> waits)
-                        .map(key -> new AwaitLease(key, maxWaitMs(policies.inForce(key.policyId(), nowMs), context))));
+                        .map(key -> new AwaitLease(key, maxWaitMs(policies.inForce(key.policyId(), nowMs), context))),
+                firstEndMs);
         if (!waits) {
             abandon(reservation, context.leases());
         }

@@ -30,11 +30,12 @@ public record Admission(
      *     0 for not at all
      * @param reservation the number of the reservation that the request created, which ends if the queue does not
      *     release the request; 0 if it created none
+     * @param reservedUntilMs {@link Decision.Timing#reservedUntilMs}
      */
-    public record Identity(boolean repeated, long idempotentUntilMs, long reservation) {
+    public record Identity(boolean repeated, long idempotentUntilMs, long reservation, Long reservedUntilMs) {
 
         /** No other request names it. */
-        public static final Identity NONE = new Identity(false, 0, 0);
+        public static final Identity NONE = new Identity(false, 0, 0, null);
     }
 
     /** A header of a record. Its value can be null. */
@@ -71,12 +72,17 @@ public record Admission(
 
     /** Returns this admission with the time until which repeats get the same answer. */
     public Admission withIdempotentUntilMs(long untilMs) {
-        return with(new Identity(identity.repeated, untilMs, identity.reservation));
+        return with(new Identity(identity.repeated, untilMs, identity.reservation, identity.reservedUntilMs));
     }
 
     /** Returns this admission of a request that created a reservation. */
     public Admission withReservation(long number) {
-        return with(new Identity(identity.repeated, identity.idempotentUntilMs, number));
+        return with(new Identity(identity.repeated, identity.idempotentUntilMs, number, identity.reservedUntilMs));
+    }
+
+    /** Returns this admission with {@link Decision.Timing#reservedUntilMs}. */
+    public Admission withReservedUntilMs(Long untilMs) {
+        return with(new Identity(identity.repeated, identity.idempotentUntilMs, identity.reservation, untilMs));
     }
 
     private Admission with(Identity other) {
@@ -85,7 +91,7 @@ public record Admission(
 
     /** Returns this admission for a request whose requestId was sent to the queue before. */
     public Admission asRepeated() {
-        return with(new Identity(true, identity.idempotentUntilMs, identity.reservation));
+        return with(new Identity(true, identity.idempotentUntilMs, identity.reservation, identity.reservedUntilMs));
     }
 
     /** Returns this admission with headers and another context. */
@@ -106,6 +112,11 @@ public record Admission(
     /** Returns {@link Identity#idempotentUntilMs}. */
     public long idempotentUntilMs() {
         return identity.idempotentUntilMs;
+    }
+
+    /** Returns {@link Decision.Timing#reservedUntilMs}. */
+    public Long reservedUntilMs() {
+        return identity.reservedUntilMs;
     }
 
     /**

@@ -103,8 +103,16 @@ public record Decision(
      * @param retryAfterMs how long until the same cost passes if nothing else arrives; 0 if it passed, null if it
      *     never can
      * @param delayMs how long the caller must delay the request to keep the rate; null if the policies do not throttle
+     * @param reservedUntilMs when the reservation ends that the request created or renewed, or that it repeats, if it is
+     *     neither ended nor renewed before; in milliseconds since the epoch, by the clock of {@code decidedAtMs}. Null if
+     *     there is none, or if it has ended
      */
-    public record Timing(long decidedAtMs, Long retryAfterMs, Long delayMs) {
+    public record Timing(long decidedAtMs, Long retryAfterMs, Long delayMs, Long reservedUntilMs) {
+
+        /** Creates the timing of a request without a reservation. */
+        public Timing(long decidedAtMs, Long retryAfterMs, Long delayMs) {
+            this(decidedAtMs, retryAfterMs, delayMs, null);
+        }
 
         /** Returns the timing of a request that passed and need not be delayed. */
         public static Timing passed(long decidedAtMs) {
@@ -223,8 +231,16 @@ public record Decision(
 
     /** @param other null if the request can never pass */
     public Decision withRetryAfterMs(Long other) {
-        Timing later = new Timing(timing.decidedAtMs, other, timing.delayMs);
-        return new Decision(identity, status, later, explanation, queueing, context);
+        return withTiming(new Timing(timing.decidedAtMs, other, timing.delayMs, timing.reservedUntilMs));
+    }
+
+    /** @param other null if there is no reservation, or if it has ended */
+    public Decision withReservedUntilMs(Long other) {
+        return withTiming(new Timing(timing.decidedAtMs, timing.retryAfterMs, timing.delayMs, other));
+    }
+
+    private Decision withTiming(Timing other) {
+        return new Decision(identity, status, other, explanation, queueing, context);
     }
 
     /** @param limit null if nothing is limited */
@@ -337,6 +353,11 @@ public record Decision(
     /** Returns the delay; null if the policies do not throttle. */
     public Long delayMs() {
         return timing.delayMs;
+    }
+
+    /** Returns {@link Timing#reservedUntilMs}; null if there is no reservation, or if it has ended. */
+    public Long reservedUntilMs() {
+        return timing.reservedUntilMs;
     }
 
     /** Returns the id of the policy; null if no policy matches. */

@@ -91,9 +91,9 @@ public record LeaseBook(LeasePool pool, Demand demand, LedgerAnswers answers, Co
         return new LeaseBook(new LeasePool(atMs, List.of(lease), 1), Demand.NONE, answers, Corrections.NONE);
     }
 
-    /** Returns a book reconstructed from a decision: at {@code atMs}, the ledger had renewed the slots of a reservation. */
-    public static LeaseBook reconstructedRenewal(long reservation, long atMs) {
-        SlotRenewals.Answer answer = new SlotRenewals.Answer(reservation, atMs, true, true);
+    /** Returns a book reconstructed from a decision: the ledger had renewed the slots of a reservation until a time. */
+    public static LeaseBook reconstructedRenewal(long reservation, long endMs) {
+        SlotRenewals.Answer answer = new SlotRenewals.Answer(reservation, endMs, true, true);
         return EMPTY.with(SlotRenewals.stored(List.of(), List.of(answer)));
     }
 

@@ -54,7 +54,7 @@ final class EffectLog {
         boolean isKnown = first != null && first.content().equals(ContentHash.of(repeat.request()));
         return !isKnown
                 ? QueueDecisions.acceptedRepeat(repeat, nowMs)
-                : ((Decision) first.answer()).asRepeated(repeat.request().source());
+                : QueueDecisions.repeated((Decision) first.answer(), repeat);
     }
 
     /** Returns the messages among the effects and removes them. */

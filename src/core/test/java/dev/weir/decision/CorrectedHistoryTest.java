@@ -238,6 +238,7 @@ class CorrectedHistoryTest {
             assertThat(decision.outcome()).isEqualTo(permits ? Outcome.ALLOWED : Outcome.DENIED);
             count(permits ? Case.ALLOWED : Case.DENIED);
             Held held = permits ? model.consume(client, name, cost, reserveMs, nowMs) : null;
+            assertThat(decision.reservedUntilMs()).isEqualTo(held == null ? null : (Long) held.endMs);
             Sent one = new Sent(request, decision, held, changes);
             sent.add(one);
             reserved.put(client + request.requestId(), one);
@@ -263,7 +264,9 @@ class CorrectedHistoryTest {
             countIf(!hasSlots && request.reserveMs() == null, Case.CONSUME_REPEATED_THAT_NO_LONGER_RESERVES);
             count(isSame ? Case.CONSUME_REPEATED : Case.CONSUME_WITH_OTHER_CONTENT);
             if (isSame) {
-                assertThat(decision).isEqualTo(one.answer.asRepeated(request.source()));
+                Long endMs = one.held.ending.isEmpty() ? (Long) one.held.endMs : null;
+                assertThat(decision)
+                        .isEqualTo(one.answer.asRepeated(request.source()).withReservedUntilMs(endMs));
             } else {
                 assertThat(decision.reason()).isEqualTo(Reason.IDEMPOTENCY_MISMATCH);
             }
@@ -327,6 +330,7 @@ class CorrectedHistoryTest {
                 if (isOpen) {
                     count(Case.RENEWED);
                     model.renew(held, nowMs);
+                    assertThat(decision.reservedUntilMs()).isEqualTo(held.endMs);
                 }
             } else if (!held.ending.isEmpty()) {
                 boolean isSame = held.ending.equals(ending);

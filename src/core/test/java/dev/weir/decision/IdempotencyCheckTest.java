@@ -185,7 +185,7 @@ class IdempotencyCheckTest {
                         request,
                         new IdempotentAnswer.SentToQueue("sms", new PolicyVersion("p", 1), LimitStatus.of("p/0", 1L)),
                         Map.of(),
-                        new Admission.Identity(false, 1_500, 0),
+                        new Admission.Identity(false, 1_500, 0, null),
                         List.of(),
                         DecisionContext.UNKNOWN));
         PolicyTable after = table(idempotent(5, onExceed(new OnExceed.Shape("mail"), policy)));
@@ -195,7 +195,7 @@ class IdempotencyCheckTest {
                         repeat,
                         new IdempotentAnswer.SentToQueue("sms", new PolicyVersion("p", 1), LimitStatus.of("p/0", 1L)),
                         Map.of(),
-                        new Admission.Identity(true, 1_500, 0),
+                        new Admission.Identity(true, 1_500, 0, null),
                         List.of(),
                         DecisionContext.UNKNOWN));
         Request next = request(RequestKind.CONSUME, "b", 1_500);
@@ -204,7 +204,7 @@ class IdempotencyCheckTest {
                         next,
                         new IdempotentAnswer.SentToQueue("mail", new PolicyVersion("p", 1), LimitStatus.of("p/0", 1L)),
                         Map.of(),
-                        new Admission.Identity(false, 1_505, 0),
+                        new Admission.Identity(false, 1_505, 0, null),
                         List.of(),
                         DecisionContext.UNKNOWN));
     }

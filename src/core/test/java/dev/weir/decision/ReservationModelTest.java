@@ -276,7 +276,9 @@ class ReservationModelTest {
         if (isRepeat || open != null) {
             if (model.contents.get(request.requestId()).equals(content(request))) {
                 Decision first = model.answers.get(request.requestId());
-                assertThat(decision).isEqualTo(first.asRepeated(request.source()));
+                Long endMs = open == null || !open.ending.isEmpty() ? null : (Long) open.endMs;
+                assertThat(decision)
+                        .isEqualTo(first.asRepeated(request.source()).withReservedUntilMs(endMs));
             } else {
                 assertThat(decision.reason()).isEqualTo(Reason.IDEMPOTENCY_MISMATCH);
                 assertThat(decision.outcome()).isEqualTo(Outcome.DENIED);
@@ -291,6 +293,7 @@ class ReservationModelTest {
             Held held = new Held(request.cost(), atMs, durationMs);
             model.all.add(held);
             model.byId.put(request.requestId(), held);
+            assertThat(decision.reservedUntilMs()).isEqualTo(held.endMs);
         }
     }
 
@@ -337,6 +340,7 @@ class ReservationModelTest {
         if (isRenewal) {
             one.endMs = atMs + one.durationMs;
             one.slotsUntilMs = one.endMs;
+            assertThat(decision.reservedUntilMs()).isEqualTo(one.endMs);
             return;
         }
         one.ending = ending;

@@ -136,13 +136,57 @@ class ReservationTest {
     })
     void it_ends_after_the_shorter_of_its_own_time_and_the_ttl_and_a_renewal_restarts_that(
             Long reserveMs, Long renewedAtMs, long endMs) {
-        reserve("r", 1, reserveMs, 0);
+        Decision last = decide(consume("r", 1, reserveMs, 0));
         if (renewedAtMs != null) {
-            ended(RequestKind.RENEW, "r", 0, renewedAtMs);
+            last = decide(end(RequestKind.RENEW, "r", 0, renewedAtMs));
         }
+        assertThat(last.reservedUntilMs()).isEqualTo(endMs);
         assertThat(remaining("slots", endMs - 1)).isEqualTo(1);
         assertThat(remaining("slots", endMs)).isEqualTo(2);
         assertThat(ended(RequestKind.RENEW, "r", 0, endMs)).isEqualTo(Reason.RESERVATION_ENDED);
+    }
+
+    @Test
+    void it_can_be_renewed_until_just_before_its_end() {
+        decide(consume("r", 2, 1_000L, 0));
+        for (long i = 1; i <= 5; i++) {
+            Decision renewed = decide(end(RequestKind.RENEW, "r", 0, i * 999));
+            assertThat(renewed.decidedAtMs()).isEqualTo(i * 999);
+            assertThat(renewed.reservedUntilMs()).isEqualTo(i * 999 + 1_000);
+        }
+        assertThat(remaining("slots", 5_994)).isZero();
+        assertThat(remaining("slots", 5_995)).isEqualTo(2);
+    }
+
+    @Test
+    void a_repeated_answer_says_when_the_reservation_ends_now() {
+        for (Policy slots : List.of(SLOTS, idempotent(3_600_000, SLOTS))) {
+            policies = table(slots, RATE);
+            states = new MapStates();
+            decider = Decider.local(states);
+            assertThat(decide(consume("r", 1, 10_000L, 0)).reservedUntilMs()).isEqualTo(10_000);
+            assertThat(decide(consume("r", 1, 10_000L, 5)).reservedUntilMs()).isEqualTo(10_000);
+            decide(end(RequestKind.RENEW, "r", 0, 100));
+            assertThat(decide(consume("r", 1, 10_000L, 10_001)).reservedUntilMs())
+                    .isEqualTo(10_100);
+            assertThat(decide(end(RequestKind.RELEASE, "r", 0, 10_002)).reservedUntilMs())
+                    .isNull();
+            Decision ended = decide(consume("r", 1, 10_000L, 10_003));
+            assertThat(ended.repeated()).isTrue();
+            assertThat(ended.reservedUntilMs()).isNull();
+        }
+    }
+
+    @Test
+    void what_reserves_nothing_has_no_end() {
+        assertThat(decide(of(RequestKind.PEEK, "peek", 0).reserveMs(500L).build())
+                        .reservedUntilMs())
+                .isNull();
+        decide(consume("r", 2, null, 0));
+        assertThat(decide(consume("full", 1, null, 0)).reservedUntilMs()).isNull();
+        policies = table(RATE);
+        assertThat(decide(consume("rate", 1, null, 0)).reservedUntilMs()).isNull();
+        assertThat(decide(consume("rated", 1, 500L, 0)).reservedUntilMs()).isEqualTo(500);
     }
 
     @ParameterizedTest
@@ -221,7 +265,8 @@ class ReservationTest {
     void idempotency_repeats_the_first_answer_after_the_end_too() {
         policies = table(idempotent(3_600_000, SLOTS), RATE);
         Decision first = decide(consume("r", 2, 1_000L, 0));
-        assertThat(decide(consume("r", 2, 1_000L, 2_000))).isEqualTo(first.asRepeated(new Request.Source(0, 2_000)));
+        assertThat(decide(consume("r", 2, 1_000L, 2_000)))
+                .isEqualTo(first.asRepeated(new Request.Source(0, 2_000)).withReservedUntilMs(null));
         assertThat(reserve("r", 1, 1_000L, 2_000)).isEqualTo(Reason.IDEMPOTENCY_MISMATCH);
         assertThat(remaining("slots", 2_000)).isEqualTo(2);
         decide(consume("full", 2, null, 3_000));
@@ -332,6 +377,10 @@ class ReservationTest {
         decide(consume("a", 1, 5_000L, 0));
         Decision delayed = decide(consume("b", 1, 5_000L, 0));
         assertThat(delayed.delayMs()).isEqualTo(1_000);
+        assertThat(delayed.reservedUntilMs()).isEqualTo(6_000);
+        assertThat(decide(end(RequestKind.RENEW, "b", 0, 0)).reservedUntilMs())
+                .as("before its start")
+                .isEqualTo(6_000);
         assertThat(decide(consume("c", 1, 5_000L, 0)).delayMs()).isEqualTo(2_000);
         Decision denied = decide(consume("d", 1, 5_000L, 0));
         assertThat(denied.outcome()).isEqualTo(Outcome.DENIED);
@@ -380,8 +429,11 @@ class ReservationTest {
         DecisionResult sent = decider.decide(consume("b", 1, null, 1), policies);
         assertThat(sent).isInstanceOf(Admission.class);
         assertThat(((Admission) sent).idempotentUntilMs()).isEqualTo(60_001);
-        assertThat(((Admission) decider.decide(consume("b", 1, null, 2), policies)).repeated())
-                .isTrue();
+        assertThat(((Admission) sent).reservedUntilMs()).isEqualTo(60_001);
+        decide(end(RequestKind.RENEW, "b", 0, 2));
+        Admission repeat = (Admission) decider.decide(consume("b", 1, null, 2), policies);
+        assertThat(repeat.repeated()).isTrue();
+        assertThat(repeat.reservedUntilMs()).isEqualTo(60_002);
         assertThat(reserve("c", 1, null, 3)).isEqualTo(Reason.LIMIT_EXCEEDED);
         Request withdrawn = of(RequestKind.CANCEL, "b", 4).queue("q").build();
         assertThat(decider.decide(withdrawn, policies)).as("of the queue").isInstanceOf(Admission.class);

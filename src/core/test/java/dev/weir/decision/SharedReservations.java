@@ -62,11 +62,13 @@ final class SharedReservations {
     /** What was used at a time; the cost is corrected later. */
     private static final class Use {
         final long atMs;
+        final boolean counts; // otherwise nothing was limited, so a larger cost is charged to nothing
         long cost;
 
-        Use(long atMs, long cost) {
+        Use(long atMs, long cost, boolean counts) {
             this.atMs = atMs;
             this.cost = cost;
+            this.counts = counts;
         }
     }
 
@@ -304,7 +306,7 @@ final class SharedReservations {
             }
             String id = request.client() + request.reservationId();
             if (request.kind() == RequestKind.CONSUME) {
-                Use use = new Use(holder.book().clockMs(), request.cost());
+                Use use = new Use(holder.book().clockMs(), request.cost(), policy.countsUsage());
                 uses.add(use);
                 if (request.reserveMs() != null) {
                     reserved.put(id, use);
@@ -313,10 +315,10 @@ final class SharedReservations {
             } else if (decision.reason() == Reason.SETTLED || decision.reason() == Reason.CANCELLED) {
                 long actual = request.kind() == RequestKind.CANCEL ? 0 : request.cost();
                 Use use = reserved.remove(id);
-                long more = Math.max(0, actual - use.cost);
+                long more = use.counts ? Math.max(0, actual - use.cost) : 0;
                 use.cost = Math.min(use.cost, actual);
                 long here = Math.min(more, available);
-                uses.add(new Use(holder.book().clockMs(), here));
+                uses.add(new Use(holder.book().clockMs(), here, true));
                 settled += more - here;
             } else if (decision.reason() == Reason.RELEASED) {
                 assertThat(reserved.remove(id)).isNotNull();

@@ -36,7 +36,7 @@ import java.util.function.UnaryOperator;
 /**
  * Random traffic on a shared limit of concurrency by several holders, whose messages to the ledger are delayed, lost and
  * repeated. It records when slots were in use in truth, as the callers know it: from the decision until they free them, or
- * until a duration after the request that took or prolonged them.
+ * until the end that the decision says which took or prolonged them.
  */
 final class SharedSlots {
 
@@ -232,6 +232,26 @@ final class SharedSlots {
         return peak.most();
     }
 
+    private void require(boolean isTrue, Decision decision) {
+        if (!isTrue) {
+            throw new AssertionError(context + ": " + decision);
+        }
+    }
+
+    /** Returns when slots end that are in use, by the broker's clock, in order. */
+    List<Long> ends() {
+        return uses.stream()
+                .filter(use -> use.endMs > brokerMs())
+                .map(use -> use.endMs)
+                .sorted()
+                .toList();
+    }
+
+    /** Lets time pass until a time of the broker. */
+    void finishAt(long atMs) {
+        passed(Math.max(0, atMs - brokerMs()));
+    }
+
     /** Returns the slots in use now, in truth. */
     long inUse() {
         return uses.stream()
@@ -358,6 +378,7 @@ final class SharedSlots {
                 long slotMs =
                         Math.min(ttlMs(policy), request.reserveMs() == null ? Long.MAX_VALUE : request.reserveMs());
                 Use use = new Use(request.cost(), holder.book().clockMs(), slotMs);
+                require(decision.decidedAtMs() == use.fromMs && decision.reservedUntilMs() == use.endMs, decision);
                 if (use.fromMs <= lastResetMs) { // in the millisecond of a reset: it may have been before
                     use.reset(lastResetMs);
                 }
@@ -365,7 +386,9 @@ final class SharedSlots {
                 reserved.put(id, use);
             } else if (decision.reason() == Reason.RENEWED) {
                 Use use = reserved.get(id);
-                use.endMs = use.isReset ? use.endMs : Math.max(use.endMs, asked.atMs + use.slotMs);
+                require(decision.decidedAtMs() >= asked.atMs, decision);
+                require(decision.reservedUntilMs() == decision.decidedAtMs() + use.slotMs, decision);
+                use.endMs = use.isReset ? use.endMs : Math.max(use.endMs, decision.reservedUntilMs());
                 renewedLate += asked.atMs < brokerMs() ? 1 : 0;
             } else if (decision.reason() == Reason.SETTLED
                     || decision.reason() == Reason.CANCELLED

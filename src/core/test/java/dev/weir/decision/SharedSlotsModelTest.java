@@ -124,6 +124,26 @@ class SharedSlotsModelTest {
         }
     }
 
+    /** Not a millisecond sooner or later than the last decision said. */
+    @Test
+    void slots_that_nobody_frees_are_free_at_the_end_that_was_said() {
+        int ends = 0;
+        for (int seed = 0; seed < SEEDS; seed++) {
+            Concurrency limit = new Concurrency(10, 20_000);
+            SharedSlots model = run(seed, Mishaps.NONE, Flaw.NONE, List.of(shared(limit)));
+            model.finish(1_000);
+            for (long endMs : model.ends()) {
+                for (long atMs = endMs - 1; atMs <= endMs; atMs++) {
+                    model.finishAt(atMs);
+                    assertThat(model.free()).as(model.context).isEqualTo(limit.limit() - model.inUse());
+                }
+                ends++;
+            }
+            assertThat(model.inUse()).isZero();
+        }
+        assertThat(ends).isGreaterThan(SEEDS);
+    }
+
     @ParameterizedTest
     @EnumSource(mode = EnumSource.Mode.EXCLUDE, names = "NONE")
     void faults_are_found(Flaw flaw) {

@@ -195,7 +195,7 @@ class ShaperTest {
                 request,
                 new IdempotentAnswer.SentToQueue("q", new PolicyVersion("p", 1), null),
                 Map.of(),
-                new Admission.Identity(repeated, 1_000, 0),
+                new Admission.Identity(repeated, 1_000, 0, null),
                 List.of(),
                 DecisionContext.UNKNOWN);
     }

@@ -14,6 +14,8 @@ import java.util.Collections;
 import java.util.List;
 import org.junit.jupiter.api.Tag;
 import org.junit.jupiter.api.Test;
+import org.junit.jupiter.params.ParameterizedTest;
+import org.junit.jupiter.params.provider.ValueSource;
 
 /** Slots of shared limits of concurrency. */
 @Tag("slow")
@@ -21,6 +23,8 @@ class SharedSlotsTest extends SharingHarness {
 
     private static final String SLOTS =
             "  - {id: all, key: [], limits: [{algorithm: concurrency, limit: 10, ttl: 60s}]}";
+
+    private static final LeaseRequest ALL_SLOTS = new LeaseRequest(1, "other", 10, 10, List.of(), 0, 0);
 
     private Request aboutReservation(RequestKind kind, String id) {
         return Request.builder(id, "alice")
@@ -79,10 +83,9 @@ class SharedSlotsTest extends SharingHarness {
         asksOut.readRecordsToList(); // the report
         nowMs += 59_000;
         lending.advanceWallClockTime(Duration.ofMillis(59_000));
-        LeaseRequest early = new LeaseRequest(1, "other", 10, 10, List.of(), 0, 0);
-        assertThat(foreign(early)).isInstanceOf(LeaseResponse.Refused.class);
+        assertThat(foreign(ALL_SLOTS)).isInstanceOf(LeaseResponse.Refused.class);
         nowMs += 2_000;
-        assertThat(foreign(early)).isInstanceOf(LeaseResponse.Granted.class);
+        assertThat(foreign(ALL_SLOTS)).isInstanceOf(LeaseResponse.Granted.class);
     }
 
     @Test
@@ -110,6 +113,72 @@ class SharedSlotsTest extends SharingHarness {
         request("bob", 10);
         exchange();
         assertThat(reasons()).containsExactly(Reason.WITHIN_LIMITS);
+    }
+
+    /** Sends a request about a reservation, which waits for the ledger. Returns the decision. */
+    private Decision decideLate(RequestKind kind) throws Exception {
+        send(aboutReservation(kind, "a"));
+        pass(70);
+        exchange();
+        return decided().get(0);
+    }
+
+    private void passUntil(long atMs) {
+        pass(atMs - nowMs);
+    }
+
+    /** The decisions say when slots end, by the time of the ledger: they can be renewed until then, and not after it. */
+    @ParameterizedTest
+    @ValueSource(booleans = {false, true})
+    void slots_end_when_the_last_decision_said(boolean isRenewed) throws Exception {
+        apply(SLOTS, 1);
+        Decision last = decideLate(RequestKind.CONSUME);
+        assertThat(last.reservedUntilMs()).isEqualTo(last.decidedAtMs() + 60_000);
+        endLeases();
+        if (isRenewed) {
+            passUntil(last.reservedUntilMs() - 1);
+            send(aboutReservation(RequestKind.RENEW, "a"));
+            exchange();
+            last = decided().get(0);
+            assertThat(last.reason()).isEqualTo(Reason.RENEWED);
+            assertThat(last.decidedAtMs()).isEqualTo(nowMs);
+            assertThat(last.reservedUntilMs()).isEqualTo(nowMs + 60_000);
+        }
+        passUntil(last.reservedUntilMs() - 1);
+        assertThat(foreign(ALL_SLOTS)).isInstanceOf(LeaseResponse.Refused.class);
+        passUntil(last.reservedUntilMs());
+        assertThat(foreign(ALL_SLOTS)).isInstanceOf(LeaseResponse.Granted.class);
+        send(aboutReservation(RequestKind.RENEW, "a"));
+        exchange();
+        assertThat(reasons()).containsExactly(Reason.RESERVATION_ENDED);
+    }
+
+    /** A slot of a client and one that is shared are free at the same time, also if the request waited. */
+    @ParameterizedTest
+    @ValueSource(booleans = {false, true})
+    void a_reservation_on_own_and_shared_limits_has_one_end(boolean isRenewed) throws Exception {
+        String own = "  - {id: own, layer: own, limits: [{algorithm: concurrency, limit: 3, ttl: 20s}]}";
+        apply(SLOTS + "\n" + own, 1);
+        Decision last = decideLate(RequestKind.CONSUME);
+        endLeases();
+        last = isRenewed ? decideLate(RequestKind.RENEW) : last;
+        assertThat(last.reservedUntilMs()).isEqualTo(last.decidedAtMs() + 20_000);
+        passUntil(last.reservedUntilMs() - 1);
+        assertThat(remainingOfOwn()).isEqualTo(2);
+        assertThat(foreign(ALL_SLOTS)).isInstanceOf(LeaseResponse.Refused.class);
+        passUntil(last.reservedUntilMs());
+        assertThat(remainingOfOwn()).isEqualTo(3);
+        assertThat(foreign(ALL_SLOTS)).isInstanceOf(LeaseResponse.Granted.class);
+    }
+
+    private long remainingOfOwn() throws Exception {
+        request("alice", RequestKind.PEEK, 1);
+        exchange();
+        return decided().get(0).limits().stream()
+                .filter(limit -> limit.policyId().equals("own"))
+                .findFirst()
+                .orElseThrow()
+                .remaining();
     }
 
     @Test

@@ -78,7 +78,8 @@ final class ReconstructedLease implements HeldLeases {
     @Override
     public LeaseBook book(StateKey key) {
         if (request.kind() == RequestKind.RENEW && (recorded == null || recorded.reason() == Reason.RENEWED)) {
-            return LeaseBook.reconstructedRenewal(reservation, nowMs);
+            Long endMs = recorded == null ? null : recorded.reservedUntilMs();
+            return LeaseBook.reconstructedRenewal(reservation, endMs == null ? nowMs : endMs);
         }
         if (recorded != null && recorded.observedBy().contains(key.policyId())) {
             return LeaseBook.reconstructed(0, OptionalLong.of(0), nowMs, SHORTEST_RETRY_MS, false); // not only unknown

@@ -80,6 +80,7 @@ public final class ByAvro {
                 .setResetAfterMs(decision.resetAfterMs())
                 .setRetryAfterMs(decision.retryAfterMs())
                 .setDelayMs(decision.delayMs())
+                .setReservedUntil(AvroBytes.toInstant(decision.reservedUntilMs()))
                 .setObserved(decision.observed())
                 .setObservedBy(decision.observedBy())
                 .setLimits(decision.limits().stream().map(ByAvro::limit).toList())
@@ -164,6 +165,7 @@ public final class ByAvro {
                 .setOrder(order(admission.context()))
                 .setPoliciesChecksum(admission.context().policiesChecksum())
                 .setReservation(admission.identity().reservation())
+                .setReservedUntil(AvroBytes.toInstant(admission.reservedUntilMs()))
                 .build());
     }
 

@@ -101,7 +101,7 @@ class ByHandTest {
                     new IdempotentAnswer.SentToQueue(
                             text(), orNull(this::policy), orNull(() -> LimitStatus.of(text(), orNull(this::number)))),
                     attributes(),
-                    new Admission.Identity(random.nextBoolean(), number(), number()),
+                    new Admission.Identity(random.nextBoolean(), number(), number(), orNull(this::number)),
                     headers,
                     context());
             assertThat(admissions.encode(admission)).isEqualTo(ByAvro.encode(admission));
@@ -130,7 +130,7 @@ class ByHandTest {
         assertThatIllegalStateException()
                 .isThrownBy(() -> AvroBytes.withRegistry(1, new dev.weir.avro.Decision(), Optional.empty()))
                 .withMessage("the schema of Decision has changed: adapt the class that encodes it, and the fingerprint"
-                        + " there to 0xA42065ACE219A9ADL");
+                        + " there to 0x789FB6DC0F433926L");
     }
 
     @Test
@@ -209,7 +209,7 @@ class ByHandTest {
                         random.nextBoolean(),
                         random.nextBoolean(),
                         random.nextBoolean()),
-                new Decision.Timing(number(), orNull(this::number), orNull(this::number)),
+                new Decision.Timing(number(), orNull(this::number), orNull(this::number), orNull(this::number)),
                 orNull(this::policy),
                 orNull(this::limit),
                 orNull(() -> queueing),

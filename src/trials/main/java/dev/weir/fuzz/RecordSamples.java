@@ -54,7 +54,7 @@ final class RecordSamples {
         Decision denied = new Decision(
                         new Decision.Identity("r1", "alice", SOURCE),
                         new Decision.Status(Outcome.DENIED, Reason.LIMIT_EXCEEDED, 429, false, true, false),
-                        new Decision.Timing(5_200, 800L, null))
+                        new Decision.Timing(5_200, 800L, null, 9_000L))
                 .withLimit(new PolicyVersion("p", 4), new LimitStatus("gcra 2/1s", 2L, 1_000L, 0L, 900L))
                 .withQueueing(new Decision.Queueing("sms", 3L, 20L));
         Decision free = new Decision(
@@ -79,7 +79,11 @@ final class RecordSamples {
                             new IdempotentAnswer.SentToQueue(
                                     "sms", new PolicyVersion("p", 2), LimitStatus.of("gcra 5/1s", 5L)),
                             Map.of(),
-                            new Admission.Identity(repeated, random.nextInt(3) * 1_000L, random.nextInt(3)),
+                            new Admission.Identity(
+                                    repeated,
+                                    random.nextInt(3) * 1_000L,
+                                    random.nextInt(3),
+                                    random.nextBoolean() ? null : (Long) 9_000L),
                             random.nextBoolean() ? List.of() : headers,
                             DecisionContext.UNKNOWN)));
         }

@@ -115,6 +115,8 @@ class ReservationApiTest {
         assertThat(first.json().get("limitedBy").asText()).isEqualTo("concurrency 2 ttl 1h");
         assertThat(first.json().get("windowMs").isNull()).isTrue();
         assertThat(first.json().get("remaining").asInt()).isOne();
+        long endMs = first.json().get("reservedUntil").asLong();
+        assertThat(endMs).isEqualTo(first.json().get("decidedAt").asLong() + 3_600_000);
         assertThat(reason(call("alice", "r2"))).isEqualTo("WITHIN_LIMITS");
 
         Reply denied = caller.post(ENFORCE, call("alice", "r3"));
@@ -127,11 +129,15 @@ class ReservationApiTest {
         assertThat(Long.parseLong(denied.header("Retry-After"))).isBetween(1L, 3_600L);
         assertThat(denied.header("RateLimit").replaceAll(";t=[0-9]+", "")).isEqualTo("\"calls\";r=0, \"tokens\";r=998");
 
-        assertThat(caller.post(ENFORCE, call("alice", "r1"))
-                        .json()
-                        .get("repeated")
-                        .asBoolean())
-                .isTrue();
+        JsonNode renewed = decide(request("alice", "r1", "\"kind\":\"RENEW\""));
+        assertThat(renewed.get("reservedUntil").asLong())
+                .isEqualTo(renewed.get("decidedAt").asLong() + 3_600_000)
+                .isGreaterThanOrEqualTo(endMs);
+        JsonNode repeated = caller.post(ENFORCE, call("alice", "r1")).json();
+        assertThat(repeated.get("repeated").asBoolean()).isTrue();
+        assertThat(repeated.get("reservedUntil").asLong())
+                .isEqualTo(renewed.get("reservedUntil").asLong());
+        assertThat(denied.json().get("reservedUntil").isNull()).isTrue();
         assertThat(reason(request("alice", "r1", "\"kind\":\"RELEASE\""))).isEqualTo("RELEASED");
         assertThat(reason(call("alice", "r4"))).isEqualTo("WITHIN_LIMITS");
         await("the usage is committed", PATIENCE, () -> {

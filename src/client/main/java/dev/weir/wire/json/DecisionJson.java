@@ -84,7 +84,10 @@ public final class DecisionJson extends NdjsonWriter<Decision> {
                         json.flag("repeated"),
                         json.textList("observedBy")),
                 new Decision.Timing(
-                        json.number("decidedAt"), json.numberOrNull("retryAfterMs"), json.numberOrNull("delayMs")),
+                        json.number("decidedAt"),
+                        json.numberOrNull("retryAfterMs"),
+                        json.numberOrNull("delayMs"),
+                        json.numberOrNull("reservedUntil")),
                 new Decision.Explanation(
                         policy(json),
                         new LimitStatus(
@@ -152,6 +155,7 @@ public final class DecisionJson extends NdjsonWriter<Decision> {
         number(json, "resetAfterMs", decision.resetAfterMs());
         number(json, "retryAfterMs", decision.retryAfterMs());
         number(json, "delayMs", decision.delayMs());
+        number(json, "reservedUntil", decision.reservedUntilMs());
         json.writeBooleanField("observed", decision.observed());
         json.writeBooleanField("shadowBanned", decision.shadowBanned());
         json.writeBooleanField("repeated", decision.repeated());

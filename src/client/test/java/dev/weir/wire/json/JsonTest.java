@@ -139,7 +139,7 @@ class JsonTest {
                             new Decision.Identity("r1", "c1", "gold", SOURCE),
                             new Decision.Status(
                                     Outcome.DENIED, Reason.LIMIT_EXCEEDED, 429, false, false, true, List.of("soft")),
-                            new Decision.Timing(1_000, 100L, 20L))
+                            new Decision.Timing(1_000, 100L, 20L, 1_060L))
                     .withLimit(new PolicyVersion("p", 2), new LimitStatus("gcra 5/1s", 5L, 1_000L, 0L, 900L))
                     .withLimits(List.of(new EnforcedLimit("p", 1, 5, 1_000L, 0L, null, 100L)))
                     .withQueueing(new Decision.Queueing("sms", Map.of("tenant", "t"), 3L, 20L))
@@ -149,7 +149,7 @@ class JsonTest {
                 .hasToString("{\"requestId\":\"r1\",\"client\":\"c1\",\"outcome\":\"DENIED\","
                         + "\"reason\":\"LIMIT_EXCEEDED\",\"policyId\":\"p\",\"policyVersion\":2,"
                         + "\"limitedBy\":\"gcra 5/1s\",\"limit\":5,\"windowMs\":1000,\"remaining\":0,\"resetAfterMs\":900,"
-                        + "\"retryAfterMs\":100,\"delayMs\":20,\"observed\":false,\"shadowBanned\":false,\"repeated\":true,"
+                        + "\"retryAfterMs\":100,\"delayMs\":20,\"reservedUntil\":1060,\"observed\":false,\"shadowBanned\":false,\"repeated\":true,"
                         + "\"queue\":\"sms\",\"position\":3,\"expectedWaitMs\":20,\"httpStatus\":429,"
                         + "\"decidedAt\":1000,\"sourcePartition\":0,\"sourceOffset\":7,"
                         + "\"order\":{\"afterOffset\":41,\"step\":3},\"policiesChecksum\":7,\"queueKey\":{\"tenant\":\"t\"},"

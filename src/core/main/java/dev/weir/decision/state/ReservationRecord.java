@@ -11,7 +11,8 @@ import java.util.Optional;
  * @param first the first answer to the request. Empty if the reservation is hidden: only observing policies asked for
  *     it, so no answer depends on it
  * @param cost the estimate, in tokens: what was charged to each limit
- * @param fromMs the start of the request or, if it was renewed since, the time of that; in milliseconds since the epoch
+ * @param fromMs the start of the request or, if it was renewed since, the time of that; in milliseconds since the epoch.
+ *     If leases were used, not before that by the ledger's time
  * @param durationMs how long after {@code fromMs} it ends, 1 ms or more
  * @param held what it was charged to
  * @param ending how it was ended; empty while it is open
@@ -52,7 +53,7 @@ public record ReservationRecord(
         return fromMs + charge.slotMs();
     }
 
-    /** Returns this reservation, renewed at {@code nowMs}. One that has not started yet keeps its end. */
+    /** Returns this reservation, renewed at {@code nowMs}. It never ends earlier than before. */
     public ReservationRecord renewed(long nowMs) {
         return new ReservationRecord(number, first, cost, Math.max(fromMs, nowMs), durationMs, held, ending);
     }

@@ -3,6 +3,7 @@ package dev.weir.shape.rules;
 import dev.weir.event.Admission;
 import dev.weir.event.Decision;
 import dev.weir.event.LimitStatus;
+import dev.weir.event.Outcome;
 import dev.weir.event.Reason;
 
 /** The decisions of a queue. Times are whole milliseconds, rounded up. */
@@ -34,6 +35,12 @@ public final class QueueDecisions {
         return queued(repeat, null, null, nowMs).asRepeated(repeat.request().source());
     }
 
+    /** Returns the first answer as that to a repeat. The end of a reservation is the current one. */
+    public static Decision repeated(Decision first, Admission repeat) {
+        Decision repeated = first.asRepeated(repeat.request().source());
+        return first.outcome() == Outcome.QUEUED ? repeated.withReservedUntilMs(repeat.reservedUntilMs()) : repeated;
+    }
+
     /**
      * Returns the decision that the request waits or, for a {@code PEEK}, would wait.
      *
@@ -45,7 +52,8 @@ public final class QueueDecisions {
                 new Decision.Queueing(admission.queue(), admission.key(), position, expectedWaitMs);
         return Decision.queued(admission.request(), queueing, nowMs)
                 .withLimit(admission.policy(), admission.exceeded())
-                .withObservedBy(admission.sent().observedBy());
+                .withObservedBy(admission.sent().observedBy())
+                .withReservedUntilMs(admission.reservedUntilMs());
     }
 
     /** Returns the denial of a request whose queue does not exist. */

@@ -8,7 +8,6 @@ public enum UnverifiedReason {
     ORDER_UNKNOWN("the order in which the client's requests were decided is unknown"),
     LIMIT_CHANGED("not summed: the limits changed at about that time"),
     TIME_UNKNOWN("not summed: the time of a client's decision is not known precisely enough"),
-    SLOTS("not summed: when the slots of a shared concurrency limit are free again depends on all partitions"),
     TOO_MANY_TO_SUM("not summed: there are too many entries"),
     TOO_LATE("the request arrived later than state.retention permits"),
     NOT_RETAINED("the decision or dead letter is no longer retained"),

@@ -208,6 +208,11 @@ public final class PolicyTimeline {
                 && versions.get(id).stream().allMatch(policy -> version < policy.version());
     }
 
+    /** Returns whether any version of a policy limits concurrency. */
+    public boolean everLimitsConcurrency(String id) {
+        return versions.getOrDefault(id, List.of()).stream().anyMatch(Policy::limitsConcurrency);
+    }
+
     /** Returns whether the first versions of a policy are unknown. */
     public boolean lacksHistory(String id) {
         return versions.containsKey(id) && versions.get(id).stream().allMatch(policy -> policy.version() > 1);

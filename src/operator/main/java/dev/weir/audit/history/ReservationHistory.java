@@ -27,17 +27,15 @@ public final class ReservationHistory<T> {
         private final T charged;
         private final long estimate;
         private final long startMs;
-        private final long durationMs;
         private long endMs;
         private long finalCost;
         private boolean isOpen = true;
 
-        private Reserved(Request request, long startMs, long durationMs, T charged) {
+        private Reserved(Request request, Decision decision, T charged) {
             this.charged = charged;
             this.estimate = request.cost();
-            this.startMs = startMs;
-            this.durationMs = durationMs;
-            this.endMs = startMs + durationMs;
+            this.startMs = decision.decidedAtMs();
+            this.endMs = endOf(decision);
             this.finalCost = request.cost();
         }
 
@@ -50,9 +48,14 @@ public final class ReservationHistory<T> {
             return estimate;
         }
 
-        /** Returns the start of the request, in milliseconds since the epoch. */
+        /** Returns when the request was decided, in milliseconds since the epoch. */
         public long startMs() {
             return startMs;
+        }
+
+        /** Returns when it ends by the last decision or, if a request has ended it, the time of that one. */
+        public long endMs() {
+            return endMs;
         }
 
         /**
@@ -92,11 +95,10 @@ public final class ReservationHistory<T> {
     /**
      * Adds the reservation of an admitted request. An earlier one with its id is over.
      *
-     * @param startMs the start of the request, in milliseconds since the epoch
-     * @param durationMs how long after the start or a renewal it ends if nobody ends it
+     * @param decision the decision, which says when the reservation ends if nobody ends or prolongs it
      */
-    public Reserved<T> add(Request request, long startMs, long durationMs, T charged) {
-        Reserved<T> reserved = new Reserved<>(request, startMs, durationMs, charged);
+    public Reserved<T> add(Request request, Decision decision, T charged) {
+        Reserved<T> reserved = new Reserved<>(request, decision, charged);
         latest.put(key(request), reserved);
         return reserved;
     }
@@ -119,24 +121,28 @@ public final class ReservationHistory<T> {
     /**
      * Follows a decision that {@linkplain #isChange ends or prolongs} a reservation.
      *
-     * @return the reservation; empty if there is none that was open at the time of the decision
+     * @return the reservation; empty if there is none, or a request has ended it before
      */
     public Optional<Reserved<T>> follow(Request request, Decision decision) {
         Reserved<T> reserved = latest.get(key(request));
-        long atMs = decision.decidedAtMs();
-        if (reserved == null || !reserved.isOpenAt(atMs)) {
+        if (reserved == null || !reserved.isOpen) {
             return Optional.empty();
         }
         if (request.kind() == RequestKind.RENEW) {
-            reserved.endMs = Math.max(reserved.startMs, atMs) + reserved.durationMs;
+            reserved.endMs = endOf(decision);
             return Optional.of(reserved);
         }
         reserved.isOpen = false;
-        reserved.endMs = atMs;
+        reserved.endMs = decision.decidedAtMs();
         if (request.kind() != RequestKind.RELEASE) {
             reserved.finalCost = request.kind() == RequestKind.SETTLE ? request.cost() : 0;
         }
         return Optional.of(reserved);
+    }
+
+    /** Returns when a reservation ends; at once if no answer depends on it, so that it cannot be ended. */
+    private static long endOf(Decision decision) {
+        return decision.reservedUntilMs() == null ? decision.decidedAtMs() : decision.reservedUntilMs();
     }
 
     private static RequestKey key(Request request) {

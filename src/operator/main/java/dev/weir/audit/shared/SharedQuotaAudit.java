@@ -33,6 +33,7 @@ import java.util.List;
 import java.util.Map;
 import java.util.NavigableSet;
 import java.util.Objects;
+import java.util.Optional;
 import java.util.Set;
 import java.util.TreeSet;
 import java.util.function.Consumer;
@@ -43,7 +44,8 @@ import java.util.stream.Stream;
  *
  * <p>A reservation counts with its final cost at the time of its decision. Costs that a SETTLE charged, or with which it
  * exceeds an estimate, are left out, because they may exceed the limit. After a RESET, the sum starts again.
- * What was used until its ledger had certainly freed the usage is left out, too.
+ * What was used until its ledger had certainly freed the usage is left out, too. {@link SlotSum} has the slots of limits of
+ * concurrency.
  */
 public final class SharedQuotaAudit {
 
@@ -62,6 +64,7 @@ public final class SharedQuotaAudit {
     private final ReservationHistory<Set<StateKey>> reservations = new ReservationHistory<>();
     private final Map<Refunded, Long> refunds = new HashMap<>();
     private final Map<StateKey, NavigableSet<Long>> resetsMs = new HashMap<>();
+    private final Map<StateKey, List<SlotSum.SlotUse>> slots = new HashMap<>();
     private int useCount;
     private boolean isResetLost;
 
@@ -117,21 +120,34 @@ public final class SharedQuotaAudit {
         if (decision.outcome() != Outcome.ALLOWED || decision.repeated() || !takes || shared.isEmpty()) {
             return;
         }
+        Optional<Reserved<Set<StateKey>>> reserved = Optional.empty();
         if (reserves && useCount < maxUses) { // otherwise nothing is added that a refund could make smaller
-            reservations.add(request, decision.decidedAtMs(), Request.MAX_RESERVE_MS, shared);
+            reserved = Optional.of(reservations.add(request, decision, shared));
             useCount++;
         }
+        UsageInterval use = new UsageInterval(
+                decision.decidedAtMs(),
+                decision.decidedAtMs(),
+                request.cost(),
+                1,
+                place.partition(),
+                place.offset(),
+                decision.source().offset());
         for (StateKey key : shared) {
-            add(
-                    key,
-                    new UsageInterval(
-                            decision.decidedAtMs(),
-                            decision.decidedAtMs(),
-                            request.cost(),
-                            1,
-                            place.partition(),
-                            place.offset(),
-                            decision.source().offset()));
+            if (rules.everLimitsConcurrency(key.policyId())) {
+                addSlots(key, reserved.map(held -> new SlotSum.SlotUse(use, request.timestampMs(), held)), use);
+            } else {
+                add(key, use);
+            }
+        }
+    }
+
+    private void addSlots(StateKey key, Optional<SlotSum.SlotUse> slotUse, UsageInterval use) {
+        if (slotUse.isPresent() && useCount < maxUses) {
+            slots.computeIfAbsent(key, k -> new ArrayList<>(1)).add(slotUse.get());
+            useCount++;
+        } else {
+            addUnverified(use, UnverifiedReason.TOO_MANY_TO_SUM);
         }
     }
 
@@ -285,7 +301,15 @@ public final class SharedQuotaAudit {
                 verify(key, taken, rules.periods(key.policyId(), settledMs()));
             }
         });
+        slots.forEach((key, taken) -> {
+            if (isResetLost) {
+                taken.forEach(slot -> addUnverified(slot.use(), UnverifiedReason.TOO_MANY_TO_SUM));
+            } else {
+                verifySlots(key, taken, rules.periods(key.policyId(), settledMs()));
+            }
+        });
         uses.clear();
+        slots.clear();
         refunds.clear();
         resetsMs.clear();
     }
@@ -322,10 +346,6 @@ public final class SharedQuotaAudit {
                 counts = List.of();
                 above.clear();
             }
-            if (period.policy().limitsConcurrency()) {
-                addUnverified(use, UnverifiedReason.SLOTS);
-                continue;
-            }
             if (use.sinceMs() < period.fromMs() || (resetMs != null && use.sinceMs() < resetMs + settledMs())) {
                 addUnverified(use, UnverifiedReason.LIMIT_CHANGED);
                 continue;
@@ -342,7 +362,7 @@ public final class SharedQuotaAudit {
                 if (!count.exceeds(used)) {
                     above.remove(count);
                 } else if (above.add(count) && isJudged) {
-                    reportExceeded(key, period.policy(), count, used, use);
+                    reportExceeded(key, period.policy(), count.label(), count.limit(), used, use);
                 }
             }
             if (!isTold) {
@@ -353,6 +373,47 @@ public final class SharedQuotaAudit {
         }
     }
 
+    private void verifySlots(StateKey key, List<SlotSum.SlotUse> taken, List<PolicyTimeline.Period> periods) {
+        taken.sort(Comparator.comparingLong(slots -> slots.use().timeMs()));
+        NavigableSet<Long> resets = resetsMs.getOrDefault(key, new TreeSet<>());
+        SlotSum sum = new SlotSum();
+        Long lastResetMs = null;
+        boolean wasAbove = false;
+        int next = 0;
+        for (SlotSum.SlotUse slots : taken) {
+            long atMs = slots.use().timeMs();
+            Long resetMs = resets.floor(atMs);
+            if (!Objects.equals(resetMs, lastResetMs)) {
+                lastResetMs = resetMs;
+                sum.clear();
+            }
+            for (; next < periods.size() && periods.get(next).untilMs() <= atMs; next++) {
+                if (!periods.get(next).policy().limitsConcurrency()) {
+                    sum.clear();
+                }
+            }
+            boolean isSettled = next < periods.size()
+                    && periods.get(next).fromMs() <= atMs
+                    && periods.get(next).policy().limitsConcurrency()
+                    && (resetMs == null || atMs >= resetMs + settledMs());
+            if (!isSettled) {
+                addUnverified(slots.use(), UnverifiedReason.LIMIT_CHANGED);
+                continue;
+            }
+            Policy policy = periods.get(next).policy();
+            Policy.Term term = policy.terms().get(policy.tightestIndex());
+            long inUse = sum.add(slots);
+            boolean isAbove = inUse > term.limit().capacity();
+            if (range.contains(atMs)) {
+                totals.addSummed(1, false);
+                if (isAbove && !wasAbove) {
+                    reportExceeded(key, policy, term.label(), term.limit(), BigInteger.valueOf(inUse), slots.use());
+                }
+            }
+            wasAbove = isAbove;
+        }
+    }
+
     private List<UsageReplay> open(Policy policy, long atMs) {
         long termMs = config.leases().terms().termMs();
         return policy.terms().stream()
@@ -360,7 +421,8 @@ public final class SharedQuotaAudit {
                 .toList();
     }
 
-    private void reportExceeded(StateKey key, Policy policy, UsageReplay count, BigInteger used, UsageInterval use) {
+    private void reportExceeded(
+            StateKey key, Policy policy, String label, Limit<?> limit, BigInteger used, UsageInterval use) {
         StringBuilder note = new StringBuilder("policy ").append(policy.id());
         for (int i = 0; i < key.namesAndValues().size(); i += 2) {
             note.append(i == 0 ? " of " : ", ")
@@ -368,9 +430,9 @@ public final class SharedQuotaAudit {
                     .append(' ')
                     .append(key.namesAndValues().get(i + 1));
         }
-        note.append(": ").append(used).append(" of ").append(count.limit().capacity());
-        note.append(" by ").append(count.label()).append(" at ").append(Instant.ofEpochMilli(use.timeMs()));
-        if (count.limit() instanceof AlignedWindow window) {
+        note.append(": ").append(used).append(" of ").append(limit.capacity());
+        note.append(" by ").append(label).append(" at ").append(Instant.ofEpochMilli(use.timeMs()));
+        if (limit instanceof AlignedWindow window) {
             long startMs = window.startMs(use.timeMs());
             note.append(", in the window from ").append(Instant.ofEpochMilli(startMs));
         }

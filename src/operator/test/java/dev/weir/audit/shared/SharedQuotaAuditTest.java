@@ -165,26 +165,109 @@ class SharedQuotaAuditTest {
         }
     }
 
-    @Test
-    void slots_are_not_summed() throws Exception {
-        SharedQuotaAudit sums = sums(rules("algorithm: concurrency, limit: 10, ttl: 10s"));
-        StateKey key = new StateKey(StateKey.NO_CLIENT, "p", List.of("client", "alice"));
-        for (int i = 0; i < 2; i++) {
-            Request request = Request.builder("r" + i, "alice")
-                    .cost(10)
-                    .timestampMs(20_000)
-                    .source(0, i)
-                    .build();
-            sums.add(
-                    request,
-                    Decision.allowed(request, Reason.WITHIN_LIMITS, 20_000),
-                    new RecordPosition(AuditedTopic.DECISIONS, 0, i),
-                    Set.of(key),
-                    true);
+    private static final StateKey SLOTS = new StateKey(StateKey.NO_CLIENT, "p", List.of("client", "alice"));
+
+    private static PolicyTimeline slots() throws Exception {
+        return rules("algorithm: concurrency, limit: 10, ttl: 10s");
+    }
+
+    /** Adds a request about a reservation of slots for 10 s, which is allowed at its time. */
+    private static void slots(SharedQuotaAudit sums, RequestKind kind, String id, int partition, long cost, long atMs) {
+        slots(sums, kind, id, partition, cost, atMs, atMs);
+    }
+
+    private static void slots(
+            SharedQuotaAudit sums, RequestKind kind, String id, int partition, long cost, long sentMs, long atMs) {
+        Request request = Request.builder(id, "client-" + partition)
+                .kind(kind)
+                .cost(cost)
+                .timestampMs(sentMs)
+                .source(partition, atMs)
+                .build();
+        Reason reason =
+                switch (kind) {
+                    case CONSUME -> Reason.WITHIN_LIMITS;
+                    case RENEW -> Reason.RENEWED;
+                    case RESET -> Reason.USAGE_RESET;
+                    default -> Reason.RELEASED;
+                };
+        boolean isTaken = kind == RequestKind.CONSUME || kind == RequestKind.RENEW;
+        sums.add(
+                request,
+                Decision.allowed(request, reason, atMs).withReservedUntilMs(isTaken ? (Long) (atMs + 10_000) : null),
+                new RecordPosition(AuditedTopic.DECISIONS, partition, atMs),
+                request.isForReservation() ? Set.of() : Set.of(SLOTS),
+                kind == RequestKind.CONSUME);
+    }
+
+    /**
+     * Of 10 slots, one partition takes 6 at 20 s. The last row is that of a client whose clock is an hour fast.
+     */
+    @ParameterizedTest
+    @CsvSource({
+        // then, at, its timestamp, another partition takes 5 more at, is that above?
+        ",        0,      0,       29999, true",
+        ",        0,      0,       30000, false",
+        "RENEW,   25000,  25000,   34999, true",
+        "RENEW,   25000,  25000,   35000, false",
+        "RELEASE, 25000,  25000,   23999, true",
+        "RELEASE, 25000,  25000,   24000, false",
+        "RELEASE, 29900,  29900,   30000, false",
+        "RELEASE, 29900,  3625000, 24000, false",
+    })
+    void slots_in_use_on_all_partitions_are_summed(
+            RequestKind then, long thenMs, long sentMs, long atMs, boolean isAbove) throws Exception {
+        SharedQuotaAudit sums = sums(slots());
+        long takenMs = 20_000;
+        slots(sums, RequestKind.CONSUME, "r", 0, 6, sentMs == thenMs ? takenMs : takenMs + 3_600_000, takenMs);
+        if (then != null) {
+            slots(sums, then, "r", 0, 1, sentMs, then == RequestKind.RENEW ? thenMs : sentMs);
         }
+        slots(sums, RequestKind.CONSUME, "s", 1, 5, atMs);
+        slots(sums, RequestKind.CONSUME, "t", 2, 1, atMs);
+        sums.verify();
+        assertThat(found).hasSize(isAbove ? 1 : 0).allSatisfy(one -> {
+            assertThat(one.kind()).isEqualTo(Mismatch.Kind.ABOVE_SHARED_LIMIT);
+            assertThat(one.answer()).isEqualTo(new RecordPosition(AuditedTopic.DECISIONS, 1, atMs));
+            assertThat(one.note()).contains("policy p of client alice: 11 of 10 by concurrency 10");
+        });
+        assertThat(totals.summed()).isEqualTo(3);
+        assertThat(totals.unverified()).isEmpty();
+    }
+
+    @Test
+    void after_a_reset_slots_that_were_taken_before_do_not_count() throws Exception {
+        SharedQuotaAudit sums = sums(slots());
+        long settledMs = ALL.policyLag().toMillis() + LeaseTerms.DEFAULTS.termMs();
+        slots(sums, RequestKind.CONSUME, "r", 0, 10, 500);
+        slots(sums, RequestKind.RESET, "reset", 0, 0, 1_000);
+        slots(sums, RequestKind.CONSUME, "soon", 1, 10, 1_000 + settledMs - 1);
+        slots(sums, RequestKind.CONSUME, "s", 1, 10, 1_000 + settledMs);
         sums.verify();
         assertThat(found).isEmpty();
-        assertThat(totals.unverified()).containsExactly(Map.entry(UnverifiedReason.SLOTS, 2L));
+        assertThat(totals.summed()).isEqualTo(2);
+        assertThat(totals.unverified()).containsExactly(Map.entry(UnverifiedReason.LIMIT_CHANGED, 1L));
+    }
+
+    /** A lower limit evicts nobody, but then no more are taken until enough are free. */
+    @Test
+    void slots_that_were_taken_before_a_change_of_the_limit_still_count() throws Exception {
+        for (long taken : List.of(4L, 5L)) {
+            found.clear();
+            String tenMinutes = BY_CLIENT.formatted("algorithm: concurrency, limit: %d, ttl: 10m");
+            SharedQuotaAudit sums = sums(new PolicyTimeline(
+                    List.of(written(1, tenMinutes.formatted(10), 0), written(2, tenMinutes.formatted(8), 200_000))));
+            for (int i = 0; i < 10; i++) {
+                slots(sums, RequestKind.CONSUME, "r" + i, 0, 1, 100_000);
+                slots(sums, RequestKind.RENEW, "r" + i, 0, 1, 395_000);
+                if (i >= 4) {
+                    slots(sums, RequestKind.RELEASE, "r" + i, 0, 1, 396_000);
+                }
+            }
+            slots(sums, RequestKind.CONSUME, "s", 1, taken, 400_000);
+            sums.verify();
+            assertThat(found).hasSize(taken == 4 ? 0 : 1);
+        }
     }
 
     @Test

@@ -20,12 +20,14 @@ import java.util.HashMap;
 import java.util.List;
 import java.util.Locale;
 import java.util.Map;
+import java.util.Optional;
 
 /**
  * The invariants of reservations, by the recorded decisions alone and without the algorithms of the enforcer:
  *
  * <pre>
  *   slots        at each admission, those of the open reservations of the key are within the limit in force
+ *   times        a reservation ends a duration after the decision that made or renewed it, as this says
  *   ends         a reservation is ended once, while it is open; no answer denies that an open one exists, and its
  *                request is not admitted again
  *   settlement   the final costs, each at the time of its request, are within each limit, from one RESET to the next.
@@ -42,11 +44,11 @@ public final class ReservationInvariant {
     public static final String SETTLEMENT = "11 settled-within-limits";
 
     /** What one key of a policy counts since its last RESET. The limits are those of the first version. */
-    private record KeyUse(Policy policy, List<Reserved<Request>> all) {}
+    private record KeyUse(Policy policy, List<Reserved<Long>> all) {}
 
     private final PolicyVersionHistory rules;
     private final Map<StateKey, KeyUse> uses = new HashMap<>();
-    private final ReservationHistory<Request> history = new ReservationHistory<>();
+    private final ReservationHistory<Long> history = new ReservationHistory<>(); // with the duration of each
     private final Breach.Notes notes = new Breach.Notes(
             NAME,
             "reservations",
@@ -109,28 +111,41 @@ public final class ReservationInvariant {
 
     private void followEnd(Request request, Decision decision) {
         long atMs = decision.decidedAtMs();
-        boolean isOpen =
-                history.get(request).filter(reserved -> reserved.isOpenAt(atMs)).isPresent();
+        Optional<Reserved<Long>> open = history.get(request).filter(reserved -> reserved.isOpenAt(atMs));
         if (ReservationHistory.isChange(request, decision)) {
             notes.count(decision.reason().name().toLowerCase(Locale.ROOT));
-            history.follow(request, decision)
-                    .ifPresentOrElse(
-                            this::count,
-                            () -> notes.fault(() -> Oracle.at(request) + " is " + decision.reason() + " at " + atMs
-                                    + ", but no reservation is open"));
+            if (open.isEmpty()) {
+                notes.fault(() -> Oracle.at(request) + " is " + decision.reason() + " at " + atMs
+                        + ", but no reservation is open");
+                return;
+            }
+            if (decision.reason() == Reason.RENEWED) {
+                checkEnd(
+                        request,
+                        decision,
+                        Math.max(open.get().endMs(), atMs + open.get().charged()));
+            }
+            history.follow(request, decision).ifPresent(this::count);
             return;
         }
         notes.count(
                 decision.repeated()
                         ? "ended again"
                         : decision.reason() == Reason.ALREADY_ENDED ? "ended otherwise before" : "not found");
-        if (isOpen) {
+        if (open.isPresent()) {
             notes.fault(() ->
                     Oracle.at(request) + " is " + decision.reason() + " at " + atMs + ", but its reservation is open");
         }
     }
 
-    private void count(Reserved<Request> reserved) {
+    private void checkEnd(Request request, Decision decision, long endMs) {
+        if (decision.reservedUntilMs() == null || decision.reservedUntilMs() != endMs) {
+            notes.fault(() -> Oracle.at(request) + " is reserved until " + decision.reservedUntilMs()
+                    + ", should be until " + endMs);
+        }
+    }
+
+    private void count(Reserved<Long> reserved) {
         if (reserved.isEnded()) {
             notes.count("not ended", -1);
             settlement.count("refunded tokens", reserved.estimate() - reserved.finalCost());
@@ -153,7 +168,8 @@ public final class ReservationInvariant {
         }
         notes.count("reservations");
         notes.count("not ended");
-        Reserved<Request> reserved = history.add(request, atMs, durationMs, request);
+        checkEnd(request, decided.decision(), decided.decision().decidedAtMs() + durationMs);
+        Reserved<Long> reserved = history.add(request, decided.decision(), durationMs);
         for (Version version : versions) {
             if (!version.policy().isShared()) {
                 KeyUse use = uses.computeIfAbsent(

@@ -9,8 +9,10 @@ import dev.weir.event.Request;
 import dev.weir.event.RequestKind;
 import dev.weir.failure.check.PolicyVersionHistory.Version;
 import dev.weir.limit.AdmittedUse;
+import dev.weir.limit.Concurrency;
 import dev.weir.limit.Limit;
 import dev.weir.limit.LimitAccount;
+import dev.weir.limit.PeakOfUses;
 import dev.weir.policy.Policy;
 import java.util.ArrayList;
 import java.util.HashMap;
@@ -20,6 +22,7 @@ import java.util.Map;
 /**
  * The invariant that the usage of each shared limit by all clients, at the times of the decisions, is within the limit.
  * A reservation counts with its final cost; what it really cost above its estimate is left out. Nothing else is refunded.
+ * Slots are in use from the decision until the request that ends the reservation, or until its last decision said.
  */
 public final class SharedLimitInvariant {
 
@@ -39,7 +42,15 @@ public final class SharedLimitInvariant {
     static Breach check(OrderedDecisions ordered, PolicyVersionHistory rules) {
         SharedLimitInvariant check = new SharedLimitInvariant();
         Breach.Notes notes = new Breach.Notes(
-                NAME, "admissions", "denials", "denied refunds", "reservations", "refunds", "refunded tokens");
+                NAME,
+                "admissions",
+                "denials",
+                "denied refunds",
+                "reservations",
+                "refunds",
+                "refunded tokens",
+                "slots at most",
+                "slots renewed");
         for (OrderedDecisions.Decided one : ordered.decided()) {
             check.follow(one, rules, notes);
         }
@@ -54,6 +65,10 @@ public final class SharedLimitInvariant {
                 long refund = reserved.estimate() - reserved.finalCost();
                 notes.count("refunds", refund > 0 ? 1 : 0);
                 notes.count("refunded tokens", refund);
+                boolean hasSlots = rules.applicable(reserved.charged()).stream()
+                        .anyMatch(version ->
+                                version.policy().isShared() && version.policy().limitsConcurrency());
+                notes.count("slots renewed", hasSlots && !reserved.isEnded() ? 1 : 0);
             });
             return;
         }
@@ -61,10 +76,9 @@ public final class SharedLimitInvariant {
                 .map(Version::policy)
                 .filter(Policy::isShared)
                 .toList();
-        if (!shared.isEmpty() && one.isAdmitted() && request.reserveMs() != null) {
+        if (!shared.isEmpty() && one.isAdmitted() && one.decision().reservedUntilMs() != null) {
             notes.count("reservations");
-            Reserved<Request> reserved =
-                    history.add(request, one.decision().decidedAtMs(), Request.MAX_RESERVE_MS, request);
+            Reserved<Request> reserved = history.add(request, one.decision(), request);
             shared.forEach(policy -> sum(policy, request).reserved.add(reserved));
         } else if (!request.isForReservation()) {
             shared.forEach(policy -> add(policy, request, one.decision(), notes));
@@ -102,6 +116,16 @@ public final class SharedLimitInvariant {
         sum.reserved.forEach(reserved -> uses.add(new AdmittedUse(reserved.startMs(), reserved.finalCost())));
         for (Policy.Term term : policy.terms()) {
             Limit<?> limit = term.limit();
+            if (limit instanceof Concurrency slots) {
+                PeakOfUses inUse = new PeakOfUses();
+                sum.reserved.forEach(reserved -> inUse.add(reserved.estimate(), reserved.startMs(), reserved.endMs()));
+                notes.count("slots at most", inUse.most());
+                if (inUse.most() > slots.limit()) {
+                    notes.fault("policy " + policy.id() + ": " + inUse.most() + " of " + slots.limit()
+                            + " slots were in use at once");
+                }
+                continue;
+            }
             AdmittedUse.excess(LimitAccount.open(limit, 0), limit.capacity(), uses)
                     .ifPresent(excess -> notes.fault("policy " + policy.id() + ", " + term.label() + ": " + excess));
         }

@@ -117,8 +117,7 @@ final class LeaseCheck {
             }
         }
         if (!reserving.isEmpty()) {
-            Reserved<List<StateKey>> reserved =
-                    reservations.add(request, decision.decidedAtMs(), Request.MAX_RESERVE_MS, reserving);
+            Reserved<List<StateKey>> reserved = reservations.add(request, decision, reserving);
             for (StateKey key : reserving) {
                 trace.count("SHARED_RESERVED");
                 Sum sum = sum(key);

@@ -16,16 +16,22 @@ import java.util.ArrayList;
 import java.util.HashMap;
 import java.util.List;
 import java.util.Map;
+import java.util.Objects;
 
 /**
  * The check of reservations, by the decisions alone: at no time are more slots in use than the highest limit permits,
- * each reservation ends once, and at each admission the final costs of the window, each at its original time, are
- * within the limit. No request settles more than its estimate.
+ * each reservation ends once, when the last decision said or before, and at each admission the final costs of the window,
+ * each at its original time, are within the limit. No request settles more than its estimate.
  */
 final class ReservationCheck {
 
-    /** Since when usage counts, as the number of RESETs before. */
-    private record Charged(int resets) {}
+    /**
+     * What is known of a reservation.
+     *
+     * @param resets the number of RESETs before
+     * @param durationMs how long after the request or a renewal it ends
+     */
+    private record Charged(int resets, long durationMs) {}
 
     private final SchedulePolicies rulebook;
     private final ReservationHistory<Charged> reservations = new ReservationHistory<>();
@@ -46,10 +52,14 @@ final class ReservationCheck {
         if (decision.reason() == Reason.USAGE_RESET) {
             resets.merge(request.client(), 1, Integer::sum);
         } else if (ReservationHistory.isChange(request, decision)) {
-            Violation.unless(
-                    reservations.follow(request, decision).isPresent(),
-                    ENDS_ONCE,
-                    () -> decision + " is about a reservation that is not open");
+            boolean isOpen = reservations
+                    .get(request)
+                    .filter(reserved -> reserved.isOpenAt(atMs))
+                    .isPresent();
+            Violation.unless(isOpen, ENDS_ONCE, () -> decision + " is about a reservation that is not open");
+            Charged charged =
+                    reservations.follow(request, decision).orElseThrow().charged();
+            checkEnd(decision, decision.reason() == Reason.RENEWED ? (Long) (atMs + charged.durationMs) : null);
         } else if (decision.reason() == Reason.ALREADY_ENDED) {
             Violation.unless(
                     reservations.get(request).filter(Reserved::isEnded).isPresent(),
@@ -58,10 +68,19 @@ final class ReservationCheck {
         } else if (request.kind() == RequestKind.CONSUME
                 && decision.outcome() == Outcome.ALLOWED
                 && decision.reason() != Reason.NO_POLICY) {
-            Charged charged = new Charged(resets.getOrDefault(request.client(), 0));
-            all.add(reservations.add(request, atMs, durationMs(request), charged));
+            Charged charged = new Charged(resets.getOrDefault(request.client(), 0), durationMs(request));
+            checkEnd(decision, atMs + charged.durationMs);
+            all.add(reservations.add(request, decision, charged));
             check(request, atMs, all, charged);
         }
+    }
+
+    /** @param endMs when the reservation ends, null if it has ended */
+    private static void checkEnd(Decision decision, Long endMs) {
+        Violation.unless(
+                Objects.equals(decision.reservedUntilMs(), endMs),
+                WITHIN_LIMITS,
+                () -> decision + " should end at " + endMs);
     }
 
     private static long durationMs(Request request) {
@@ -74,7 +93,7 @@ final class ReservationCheck {
         long inUse = 0;
         long inWindow = 0;
         for (Reserved<Charged> held : all) {
-            boolean counts = held.charged().equals(now);
+            boolean counts = held.charged().resets == now.resets;
             inUse += counts && held.isOpenAt(atMs) ? held.estimate() : 0;
             inWindow += counts && held.startMs() > atMs - SchedulePolicies.SLOTS_WINDOW_MS ? held.finalCost() : 0;
         }

@@ -22,19 +22,26 @@ import org.junit.jupiter.api.Test;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.CsvSource;
 
-/** Reservations of a shared limit of 10 in 10 s, by their requests and decisions. */
+/** Reservations of a shared limit of 10 in 10 s, or of 10 slots, by their requests and decisions. */
 class SharedLimitInvariantTest {
 
     private static final String RULES =
             "policies: [{id: p, key: [], limits: [{algorithm: sliding-window-log, limit: 10, per: 10s}]}]";
+    private static final String SLOTS =
+            "policies: [{id: p, key: [], limits: [{algorithm: concurrency, limit: 10, ttl: 60s}]}]";
     private static final long START_MS = 1_700_000_000_000L;
 
     private Evidence evidence;
 
     @BeforeEach
     void begin() throws Exception {
+        begin(RULES);
+    }
+
+    private void begin(String definitions) throws Exception {
         List<PolicyAvro.Applied> rules = new ArrayList<>();
-        for (PolicyFile.Definition one : PolicyFile.read("rules.yaml", RULES).policies()) {
+        for (PolicyFile.Definition one :
+                PolicyFile.read("rules.yaml", definitions).policies()) {
             rules.add(new PolicyAvro.Applied(one.kind(), one.id(), 1, one.json(), 0));
         }
         evidence = new Evidence(
@@ -56,7 +63,9 @@ class SharedLimitInvariantTest {
                 .timestampMs(START_MS + atMs)
                 .source(0, offset)
                 .build();
+        boolean isTaken = kind == RequestKind.CONSUME || kind == RequestKind.RENEW;
         Decision decision = Decision.allowed(request, reason, START_MS + atMs)
+                .withReservedUntilMs(isTaken ? (Long) (START_MS + atMs + 60_000) : null)
                 .withContext(new DecisionContext(new DecisionOrder(offset, 1), null));
         byte[] key = "c".getBytes(StandardCharsets.UTF_8);
         evidence.requests().add(new Entry(0, offset, START_MS + atMs, key, new RequestCodec().encode(request)));
@@ -85,6 +94,30 @@ class SharedLimitInvariantTest {
                     .containsEntry("reservations", 2L)
                     .containsEntry("refunded tokens", Math.max(0, 8 - cost));
         }
+    }
+
+    /** A reservation of 8 at 1 s, what becomes of it at 31 s, and a request for 3. */
+    @ParameterizedTest
+    @CsvSource({
+        ",        60999, false",
+        ",        61000, true",
+        "RENEW,   90999, false",
+        "RENEW,   91000, true",
+        "RELEASE, 30999, false",
+        "RELEASE, 31000, true",
+    })
+    void slots_count_until_they_are_freed_or_the_last_decision_said(RequestKind then, long atMs, boolean isOk)
+            throws Exception {
+        begin(SLOTS);
+        allowed(RequestKind.CONSUME, "r", null, 8, 1_000, Reason.WITHIN_LIMITS);
+        if (then != null) {
+            allowed(then, "r", null, 1, 31_000, then == RequestKind.RENEW ? Reason.RENEWED : Reason.RELEASED);
+        }
+        allowed(RequestKind.CONSUME, "x", null, 3, atMs, Reason.WITHIN_LIMITS);
+        assertThat(check().isOk()).isEqualTo(isOk);
+        assertThat(check().counts())
+                .containsEntry("slots at most", isOk ? 8L : 11L)
+                .containsEntry("slots renewed", then == RequestKind.RENEW ? 1L : 0L);
     }
 
     @Test
