@@ -4,9 +4,12 @@ import static org.assertj.core.api.Assertions.assertThat;
 
 import dev.weir.event.Decision;
 import dev.weir.event.Outcome;
+import dev.weir.event.Reason;
 import dev.weir.event.Request;
+import dev.weir.event.RequestKind;
 import dev.weir.limit.AdmittedUse;
 import dev.weir.limit.LimitAccount;
+import dev.weir.limit.PeakOfUses;
 import dev.weir.limit.SlidingWindowCounter;
 import dev.weir.runtime.Enforcer;
 import dev.weir.testing.BrokerCluster;
@@ -17,6 +20,7 @@ import java.util.Comparator;
 import java.util.List;
 import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.TimeUnit;
+import java.util.concurrent.atomic.AtomicInteger;
 import java.util.concurrent.locks.LockSupport;
 import org.junit.jupiter.api.AfterAll;
 import org.junit.jupiter.api.BeforeAll;
@@ -33,6 +37,7 @@ import org.junit.jupiter.api.io.TempDir;
 class SharedLimitOnThreeBrokersTest {
 
     private static final long LIMIT = 20;
+    private static final int SLOTS = 5;
     private static final int BURST = 100;
 
     /** The window of the burst's limit: longer than a slow machine takes to decide the burst. */
@@ -51,6 +56,8 @@ class SharedLimitOnThreeBrokersTest {
                  limits: [{algorithm: sliding-window-counter, limit: 20, per: 1s}]}
               - {id: burst, match: {tier: burst}, key: [], max-wait: 30s,
                  limits: [{algorithm: sliding-window-counter, limit: 20, per: 1m}]}
+              - {id: slots, match: {tier: slots}, key: [], max-wait: 1m,
+                 limits: [{algorithm: concurrency, limit: 5, ttl: 10m}]}
               - {id: each, match: {tier: each}, key: [endpoint], max-wait: 1m,
                  limits: [{algorithm: sliding-window-counter, limit: 20, per: 1s}]}
             """;
@@ -126,6 +133,50 @@ class SharedLimitOnThreeBrokersTest {
             decisions.add(decision);
         }
         assertThat(inOrder(decisions)).allMatch(one -> one.outcome() == Outcome.ALLOWED);
+    }
+
+    /** Clients on all partitions take, prolong and free slots, each one after the other. */
+    @Test
+    void slots_in_use_are_at_most_the_limit_and_each_request_is_answered() throws Exception {
+        PeakOfUses inUse = new PeakOfUses();
+        AtomicInteger allowed = new AtomicInteger();
+        List<CompletableFuture<Void>> callers = new ArrayList<>();
+        for (int i = 0; i < 3 * SLOTS; i++) {
+            callers.add(work("worker-" + i, 4, inUse, allowed));
+        }
+        for (CompletableFuture<Void> caller : callers) {
+            caller.join();
+        }
+        assertThat(inUse.most()).isBetween(1L, (long) SLOTS);
+        assertThat(allowed.get()).isGreaterThanOrEqualTo(SLOTS);
+    }
+
+    private static CompletableFuture<Void> work(String name, int rounds, PeakOfUses inUse, AtomicInteger allowed) {
+        if (rounds == 0) {
+            return CompletableFuture.completedFuture(null);
+        }
+        String id = "round-" + rounds;
+        return slots(name, RequestKind.CONSUME, id)
+                .thenCompose(taken -> {
+                    if (taken.outcome() != Outcome.ALLOWED) {
+                        return CompletableFuture.completedFuture(null);
+                    }
+                    allowed.incrementAndGet();
+                    return slots(name, RequestKind.RENEW, id)
+                            .thenCompose(renewed -> slots(name, RequestKind.RELEASE, id))
+                            .thenAccept(freed -> {
+                                assertThat(freed.reason()).isEqualTo(Reason.RELEASED);
+                                synchronized (inUse) {
+                                    inUse.add(1, taken.decidedAtMs(), freed.decidedAtMs());
+                                }
+                            });
+                })
+                .thenCompose(done -> work(name, rounds - 1, inUse, allowed));
+    }
+
+    private static CompletableFuture<Decision> slots(String name, RequestKind kind, String id) {
+        Request request = Request.builder(id, name).kind(kind).tier("slots").build();
+        return client.decide(request).thenApply(answer -> answer.decision().orElseThrow());
     }
 
     private static CompletableFuture<Decision> decide(String tier, int number, String endpoint) {

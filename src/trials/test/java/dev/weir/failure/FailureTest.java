@@ -48,6 +48,8 @@ class FailureTest {
             assertThat(count(report, ReservationInvariant.SETTLEMENT, "refunded tokens"))
                     .isPositive();
             assertThat(count(report, SharedLimitInvariant.NAME, "reservations")).isPositive();
+            assertThat(count(report, SharedLimitInvariant.NAME, "slots at most"))
+                    .isPositive();
             assertThat(report.kills()).isEqualTo(3);
             assertThat(report.recoveries()).hasSizeGreaterThan(4); // at least one per partition
         }

@@ -123,7 +123,7 @@ public final class FailurePolicies {
 
     /**
      * Shared limits that the load exceeds. No other limit counts their requests, because decisions by a shared limit
-     * cannot be recomputed from the log of one partition. All requests of one of them reserve.
+     * cannot be recomputed from the log of one partition. All requests of two of them reserve.
      */
     public static final String SHARED = """
             policies:
@@ -137,6 +137,11 @@ public final class FailurePolicies {
                 match: {endpoint: /held/crowd}
                 key: []
                 limits: [{algorithm: sliding-window-log, limit: 30, per: 4s}]
+              - id: crowd-seats
+                layer: crowd
+                match: {endpoint: /held/seats}
+                key: []
+                limits: [{algorithm: concurrency, limit: 12, ttl: 3s}]
             """;
 
     /** The definitions of changed policies. They are formatted with two numbers, the second of which is greater. */

@@ -17,7 +17,7 @@ import java.util.function.LongSupplier;
 final class ReservationWorkload implements Iterator<Request> {
 
     private static final int HOLDERS = 4;
-    private static final int CROWD = 3;
+    private static final int CROWD = 6; // on all partitions, with high probability
     private static final int MAX_COST = 3;
     private static final int MIN_RESERVE_MS = 500;
     private static final int MAX_RESERVE_MS = 4_000;
@@ -27,7 +27,7 @@ final class ReservationWorkload implements Iterator<Request> {
     /** Most requests are decided by then that wait for a lease. */
     private static final int LEASE_WAIT_MS = 1_000;
 
-    private static final String CROWDED = "/held/crowd";
+    private static final String[] CROWDED = {"/held/crowd", "/held/seats"};
     private static final String[] ENDPOINTS = {"/held/tokens", "/held/budget", "/held/log", "/held/gcra"};
     private static final Request.Source UNSENT = new Request.Source(0, 0);
 
@@ -60,10 +60,11 @@ final class ReservationWorkload implements Iterator<Request> {
     }
 
     private Request make(long nowMs) {
-        boolean isShared = random.nextInt(4) == 0;
+        boolean isShared = random.nextInt(3) == 0;
         String client = isShared ? "crowd-" + random.nextInt(CROWD) : "holder-" + random.nextInt(HOLDERS);
-        String endpoint = isShared ? CROWDED : ENDPOINTS[random.nextInt(ENDPOINTS.length)];
-        boolean isByTtl = !isShared && random.nextInt(3) == 0;
+        String[] endpoints = isShared ? CROWDED : ENDPOINTS;
+        String endpoint = endpoints[random.nextInt(endpoints.length)];
+        boolean isByTtl = !endpoint.equals(CROWDED[0]) && random.nextInt(3) == 0;
         Request request = Request.builder("h" + made, client)
                 .tier(isShared ? null : "held")
                 .cost(1 + random.nextInt(MAX_COST))
@@ -108,6 +109,7 @@ final class ReservationWorkload implements Iterator<Request> {
             case 15, 16 -> later(soonMs, end(request, RequestKind.CANCEL));
             case 17 -> {
                 later(fromMs + random.nextInt(SOON_MS), end(request, RequestKind.RENEW));
+                later(soonMs + random.nextInt(SOON_MS), end(request, RequestKind.RENEW));
                 later(lateMs, end(request, RequestKind.RELEASE));
             }
             case 18 -> {
