@@ -26,6 +26,7 @@ import dev.weir.lease.LeaseTerms;
 import dev.weir.lease.WaitingLine;
 import dev.weir.policy.Policy;
 import dev.weir.policy.PolicyTable;
+import dev.weir.testing.Effort;
 import java.util.ArrayDeque;
 import java.util.ArrayList;
 import java.util.Deque;
@@ -287,13 +288,13 @@ class SharedRemainingModelTest {
     void what_remains_is_what_the_ledger_said_less_what_was_used_since(long seed) {
         int peeks = 0;
         int allowed = 0;
-        for (int i = 0; i < 60 * Integer.getInteger("weir.effort", 1); i++) {
+        for (int i = 0; i < Effort.times(60); i++) {
             Model model = new Model(1_000 * seed + i);
             model.run(250);
             peeks += model.peeks;
             allowed += model.allowed;
         }
-        assertThat(peeks).isGreaterThan(1_000);
-        assertThat(allowed).isGreaterThan(1_000);
+        assertThat(peeks).isGreaterThan(Effort.times(1_000));
+        assertThat(allowed).isGreaterThan(Effort.times(1_000));
     }
 }

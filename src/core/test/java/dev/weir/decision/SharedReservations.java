@@ -25,6 +25,7 @@ import dev.weir.limit.AdmittedUse;
 import dev.weir.limit.LimitAccount;
 import dev.weir.limit.MapSegments;
 import dev.weir.policy.Policy;
+import dev.weir.policy.PolicyTable;
 import java.util.ArrayList;
 import java.util.Comparator;
 import java.util.EnumMap;
@@ -92,6 +93,7 @@ final class SharedReservations {
     private final PriorityQueue<Event> events =
             new PriorityQueue<>(Comparator.comparingLong(Event::atMs).thenComparingLong(Event::number));
     private Policy policy;
+    private PolicyTable table;
     private PolicyLedger ledger;
     private long nowMs = START;
     private long numbers;
@@ -101,7 +103,7 @@ final class SharedReservations {
         this.random = new SplittableRandom(seed);
         this.mishaps = mishaps;
         this.policies = policies;
-        policy = policies.get(0);
+        decideBy(policies.get(0));
         key = policy.stateKey(Samples.consume(1, 0));
         ledger = PolicyLedger.open(policy, brokerMs());
         beginEra();
@@ -110,6 +112,11 @@ final class SharedReservations {
             holders.add(new Holder("h" + i));
         }
         context = "seed %d: %d holders of %s".formatted(seed, size, policy.limits());
+    }
+
+    private void decideBy(Policy next) {
+        policy = next;
+        table = Samples.table(next);
     }
 
     private long brokerMs() {
@@ -127,7 +134,7 @@ final class SharedReservations {
     void run(int steps) {
         for (int i = 0; i < steps; i++) {
             if (i % (steps / policies.size() + 1) == 0) {
-                policy = policies.get(i * policies.size() / steps);
+                decideBy(policies.get(i * policies.size() / steps));
             }
             passed(random.nextInt(10) == 0 ? random.nextInt(2_500) : random.nextInt(60));
             Holder one = holders.get(random.nextInt(holders.size()));
@@ -292,7 +299,7 @@ final class SharedReservations {
             LeaseBook before = holder.book();
             available = before.available(nowMs, before.decisionTimeMs(nowMs));
             Decider decider = new Decider(states, new LeaseContext(this, nowMs, isFirst, mayWait));
-            DecisionResult result = decider.decide(request, Samples.table(policy));
+            DecisionResult result = decider.decide(request, table);
             if (request.isForReservation() && request.kind() != RequestKind.RENEW) {
                 toLeases += holder.book().available(nowMs, holder.book().decisionTimeMs(nowMs)) > available ? 1 : 0;
             }

