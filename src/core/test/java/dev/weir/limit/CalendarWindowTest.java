@@ -123,7 +123,7 @@ class CalendarWindowTest {
     @Test
     void windows_around_every_clock_change_of_every_zone_are_contiguous_and_equal_the_model() {
         int changes = 0;
-        Set<ZoneRules> tested = new HashSet<>(); // windows depend on the rules only, and zones with other names share them
+        Set<ZoneRules> tested = new HashSet<>(); // zones with other names share rules, on which alone windows depend
         for (String id : ZoneId.getAvailableZoneIds()) {
             ZoneId zone = ZoneId.of(id);
             List<Instant> ofZone = changes(zone.getRules());
