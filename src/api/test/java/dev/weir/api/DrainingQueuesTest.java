@@ -6,12 +6,15 @@ import com.fasterxml.jackson.databind.JsonNode;
 import dev.weir.config.WeirConfig;
 import dev.weir.processor.policy.PolicyRegistry;
 import dev.weir.query.InstanceQueries.Result;
+import dev.weir.shape.OrdersView;
+import dev.weir.shape.QueueCommand;
 import dev.weir.shape.QueueView;
 import dev.weir.shape.rules.QueueRules;
 import dev.weir.shape.rules.TierShare;
 import java.io.IOException;
 import java.util.List;
 import java.util.Map;
+import java.util.Optional;
 import java.util.Set;
 import java.util.TreeMap;
 import org.junit.jupiter.api.AfterEach;
@@ -80,6 +83,34 @@ class DrainingQueuesTest {
         JsonNode page = caller.get("/v1/queues?limit=1&after=hooks").json();
         assertThat(page.get("queues").findValuesAsText("id")).containsExactly("mail");
         assertThat(page.get("next").textValue()).isEqualTo("mail");
+    }
+
+    @Test
+    void the_commands_in_effect_are_those_of_all_instances() throws Exception {
+        QueueCommand.Origin ann = new QueueCommand.Origin(Optional.of("ann"), "down", 1_000);
+        QueueCommand.Origin unknown = new QueueCommand.Origin(Optional.empty(), "moves", 2_000);
+        OrdersView.KeyOrders key = new OrdersView.KeyOrders(Map.of("tenant", "a"), Optional.empty(), Optional.of(ann));
+        OrdersView some = new OrdersView(Optional.of(ann), Optional.empty(), false, 1, List.of(key));
+        OrdersView others = new OrdersView(Optional.empty(), Optional.of(unknown), true, 2, List.of());
+        here.draining = new Result.Partial<>(
+                new TreeMap<>(Map.of("mail", draining("mail", 2).withOrders(some))), Set.of(other.address()));
+        there.draining = new Result.Partial<>(
+                new TreeMap<>(Map.of("mail", draining("mail", 1).withOrders(others), "zoo", draining("zoo", 0))),
+                Set.of(service.address()));
+        JsonNode all = caller.get("/v1/queues").json().get("queues");
+        assertThat(all.findValuesAsText("id")).as("nothing waits in the other").containsExactly("mail");
+        assertThat(all.at("/0/paused").toString())
+                .isEqualTo("{\"author\":\"ann\",\"reason\":\"down\",\"since\":1000}");
+        assertThat(all.at("/0/draining").toString())
+                .isEqualTo("{\"author\":null,\"reason\":\"moves\",\"since\":2000}");
+        assertThat(all.at("/0/purging").asBoolean()).isTrue();
+
+        here.queue = new Result.Partial<>(draining("mail", 2).withOrders(others), Set.of(other.address()));
+        there.queue = new Result.Partial<>(draining("mail", 1).withOrders(some), Set.of(service.address()));
+        JsonNode state = caller.get("/v1/queues/mail").json().get("state");
+        assertThat(state.get("commandedKeys").asInt()).isEqualTo(3);
+        assertThat(state.at("/keyCommands/0/key/tenant").asText()).isEqualTo("a");
+        assertThat(state.at("/keyCommands/0/draining/author").asText()).isEqualTo("ann");
     }
 
     @Test

@@ -178,6 +178,56 @@ class ServiceCommandsTest {
     }
 
     @Test
+    void a_command_to_a_queue_is_posted_with_author_reason_and_key() {
+        String path = "/v1/queues/web%20hooks/commands?timeoutMs=";
+        answers.put(path + "10000", """
+                {"id":"web hooks","action":"pause","key":{"tenant":"a=b"},"partitions":1,"pending":[]}""");
+        String[] pause = {
+            "queues", "pause", "web hooks", "--key", "tenant=a=b", "--reason", "żółw", "--author", "ann", "--service", url
+        };
+        assertThat(Shell.run(pause))
+                .isEqualTo(
+                        new CapturedRun(0, "pause of web hooks tenant=a=b is in effect on 1 of 1 partition\n", ""));
+        assertThat(Json.read(posted)).isEqualTo(Json.read("""
+                {"action":"pause","author":"ann","reason":"żółw","key":{"tenant":"a=b"}}"""));
+        answers.put(path + "0", """
+                {"id":"web hooks","action":"purge","key":{},"partitions":3,"pending":[0,2]}""");
+        CapturedRun slow = Shell.run(
+                "queues", "purge", "web hooks", "--timeout", "0", "--reason", "old", "--author", "a", "--service", url);
+        assertThat(slow.exit()).isEqualTo(1);
+        assertThat(slow.out()).isEqualTo("purge of web hooks is in effect on 1 of 3 partitions\n");
+        assertThat(slow.err()).startsWith("weir queues purge: not yet in effect on partitions [0,2]");
+        assertThat(Shell.run("queues", "drain", "mail", "--reason", "r", "--service", url))
+                .isEqualTo(new CapturedRun(2, "", "weir queues drain: no queue mail\n"));
+        assertThat(Shell.run("queues", "resume", "mail", "--service", url))
+                .isEqualTo(new CapturedRun(2, "", "weir queues resume: --reason TEXT is missing: say why\n"));
+    }
+
+    @Test
+    void commands_to_a_queue_and_those_in_effect_are_tables() {
+        answers.put("/v1/queues/sms/commands", """
+                {"id":"sms","commands":[
+                {"number":2,"sentAt":61000,"action":"pause","key":{},"author":"ann","reason":"down"},
+                {"number":1,"sentAt":1000,"action":"purge","key":{"tenant":"a"},"author":null,"reason":"old"}]}""");
+        assertThat(Shell.run("queues", "commands", "sms", "--service", url)).isEqualTo(new CapturedRun(0, """
+                NUMBER  SENT AT               COMMAND  KEY       AUTHOR  REASON
+                2       1970-01-01T00:01:01Z  pause    -         ann     down
+                1       1970-01-01T00:00:01Z  purge    tenant=a  -       old
+                """, ""));
+        answers.put("/v1/queues/sms", SMS.replace("\"nextReleaseAt\":1000.02}", """
+                "nextReleaseAt":null,"paused":{"author":"ann","reason":"down","since":61000},"draining":null,"purging":true,
+                "commandedKeys":1,"keyCommands":[{"key":{"tenant":"a"},"paused":null,
+                "draining":{"author":null,"reason":"moves","since":1000}}]}"""));
+        assertThat(Shell.run("queues", "sms", "--service", url).out())
+                .contains("sms (paused, purging)")
+                .contains("""
+                        COMMAND   KEY       SINCE                 AUTHOR  REASON
+                        paused    -         1970-01-01T00:01:01Z  ann     down
+                        draining  tenant=a  1970-01-01T00:00:01Z  -       moves
+                        """);
+    }
+
+    @Test
     void queues_are_a_table_and_a_single_queue_is_listed_by_tier() throws Exception {
         answers.put("/v1/queues?after=", "{\"queues\":[{\"id\":\"sms\"}],\"next\":\"sms\"}");
         answers.put("/v1/queues?after=sms", "{\"queues\":[{\"id\":\"gone\"}],\"next\":null}");
