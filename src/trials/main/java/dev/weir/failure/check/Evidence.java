@@ -14,6 +14,7 @@ import dev.weir.wire.DecisionCodec;
 import dev.weir.wire.PolicyAvro;
 import dev.weir.wire.ReleaseCodec;
 import dev.weir.wire.RequestCodec;
+import java.lang.ref.SoftReference;
 import java.nio.charset.StandardCharsets;
 import java.time.Duration;
 import java.util.ArrayList;
@@ -24,6 +25,7 @@ import java.util.Map;
 import java.util.Set;
 import java.util.SortedMap;
 import java.util.TreeMap;
+import java.util.function.Supplier;
 import org.apache.kafka.clients.consumer.ConsumerRecord;
 import org.apache.kafka.common.header.Header;
 import org.apache.kafka.common.header.internals.RecordHeaders;
@@ -50,9 +52,18 @@ public record Evidence(
     private static final ReleaseCodec RELEASES = new ReleaseCodec();
     private static final PolicyAvro RULES = new PolicyAvro();
 
-    /** A record of a topic. */
+    /**
+     * A record of a topic.
+     *
+     * @param decoded its decision, which the invariants read many times
+     */
     @SuppressWarnings("ArrayRecordComponent") // the arrays are compared by identity
-    public record Entry(int partition, long offset, long timestampMs, byte[] key, byte[] value) {
+    public record Entry(
+            int partition, long offset, long timestampMs, byte[] key, byte[] value, DecodedDecision decoded) {
+
+        Entry(int partition, long offset, long timestampMs, byte[] key, byte[] value) {
+            this(partition, offset, timestampMs, key, value, new DecodedDecision());
+        }
 
         static Entry of(ConsumerRecord<byte[], byte[]> record) {
             return new Entry(record.partition(), record.offset(), record.timestamp(), record.key(), record.value());
@@ -63,7 +74,7 @@ public record Evidence(
         }
 
         Decision decision() {
-            return decode(DECISIONS::decode);
+            return decoded.get(() -> decode(DECISIONS::decode));
         }
 
         Release release() {
@@ -76,6 +87,20 @@ public record Evidence(
             } catch (UnreadableException e) {
                 throw new IllegalStateException("cannot decode partition " + partition + ", offset " + offset, e);
             }
+        }
+    }
+
+    /** A decision that is kept once it is decoded, as long as there is memory. */
+    static final class DecodedDecision {
+        private SoftReference<Decision> kept = new SoftReference<>(null);
+
+        private Decision get(Supplier<Decision> decode) {
+            Decision decision = kept.get();
+            if (decision == null) {
+                decision = decode.get();
+                kept = new SoftReference<>(decision);
+            }
+            return decision;
         }
     }
 
