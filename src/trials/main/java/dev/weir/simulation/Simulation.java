@@ -1,5 +1,8 @@
 package dev.weir.simulation;
 
+import dev.weir.shape.QueueCommand;
+import dev.weir.shape.QueueCommand.Action;
+import dev.weir.shape.QueueMessage;
 import dev.weir.simulation.check.SimulationChecks;
 import dev.weir.simulation.cluster.GroupMember;
 import dev.weir.simulation.cluster.ProcessKilledException;
@@ -18,9 +21,12 @@ import dev.weir.simulation.schedule.SchedulePolicies;
 import dev.weir.simulation.schedule.SchedulePolicies.Rule;
 import dev.weir.simulation.schedule.ScheduleTrace;
 import dev.weir.simulation.schedule.Violation;
+import dev.weir.storage.codec.QueueMessageCodec;
 import java.nio.charset.StandardCharsets;
 import java.util.List;
 import java.util.Locale;
+import java.util.Map;
+import java.util.Optional;
 import java.util.Random;
 import java.util.TreeSet;
 import org.apache.kafka.common.header.internals.RecordHeaders;
@@ -34,8 +40,10 @@ final class Simulation {
     private static final int LEAD_MS = 400;
     private static final int MOST_EVENTS = 20_000;
     private static final int EVENTS_AFTER_TRAFFIC = 150;
+    private static final int EVENTS_A_COMMAND = 150;
 
     private final Random random;
+    private final Random operator; // of commands, which other events do not depend on
     private final SchedulePlan plan;
     private final InjectedFlaw flaw;
     private final ScheduleTrace trace = new ScheduleTrace();
@@ -50,6 +58,7 @@ final class Simulation {
 
     Simulation(long seed, InjectedFlaw flaw) {
         random = new Random(seed);
+        operator = new Random(~seed);
         plan = SchedulePlan.draw(random, flaw);
         this.flaw = flaw;
         cluster = new SimulatedCluster(plan, flaw);
@@ -76,6 +85,7 @@ final class Simulation {
             } catch (ProcessKilledException e) {
                 killed(e.member);
             }
+            command();
             checks.afterEvent();
             left -= producers.isOver() ? 1 : 0;
         }
@@ -272,6 +282,29 @@ final class Simulation {
                 .append(key, rule.value(), new RecordHeaders(), nowMs, null);
     }
 
+    /** Sends a command to a queue at some events of some schedules. */
+    private void command() {
+        boolean isObeyed = flaw == InjectedFlaw.NONE || flaw == InjectedFlaw.PAUSES_IGNORED;
+        if (isObeyed && operator.nextInt(EVENTS_A_COMMAND) == 0) {
+            Action[] actions = Action.values();
+            command(
+                    SchedulePolicies.QUEUES.get(operator.nextInt(SchedulePolicies.QUEUES.size())),
+                    actions[operator.nextInt(actions.length)]);
+        }
+    }
+
+    private void command(String queue, Action action) {
+        QueueCommand.Origin origin = new QueueCommand.Origin(Optional.empty(), "by chance", nowMs);
+        byte[] value = new QueueMessageCodec()
+                .encode(new QueueMessage.Commanded(QueueCommand.of(queue, Map.of(), action, origin)));
+        for (int partition = 0; partition < plan.size().queuePartitions(); partition++) {
+            cluster.partition(SimulatedTaskSlot.TOPICS.admissions(), partition)
+                    .append(null, value, new RecordHeaders(), cluster.appendMs(), null);
+        }
+        trace.add(nowMs, action + " " + queue);
+        trace.count(action.name() + "_COMMAND");
+    }
+
     private String kill(int number) {
         return group.kill(number) ? "instance " + number : null;
     }
@@ -346,6 +379,7 @@ final class Simulation {
         }
         group.members().forEach(GroupMember::liveOn);
         hearAll();
+        SchedulePolicies.QUEUES.forEach(queue -> command(queue, Action.RESUME));
         for (int rounds = 0; !round(); rounds++) {
             Violation.unless(rounds < MOST_EVENTS, Violation.Promise.DRAINS, checks::left);
         }

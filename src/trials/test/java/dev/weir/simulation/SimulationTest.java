@@ -68,6 +68,8 @@ class SimulationTest {
             "CHARGED_OTHERWISE",
             "SETTLED_BEYOND_DEBT",
             "FENCED",
+            "PAUSE_COMMAND",
+            "PURGE_COMMAND",
             "KILLED_WHILE_WRITING",
             "KILLED_WHILE_FLUSHING");
 

@@ -5,6 +5,7 @@ import static dev.weir.simulation.schedule.Violation.Promise.BY_BROKER_TIME;
 import static dev.weir.simulation.schedule.Violation.Promise.ENDS_ONCE;
 import static dev.weir.simulation.schedule.Violation.Promise.IN_PACE;
 import static dev.weir.simulation.schedule.Violation.Promise.IN_SEQUENCE;
+import static dev.weir.simulation.schedule.Violation.Promise.PAUSED;
 
 import dev.weir.event.Decision;
 import dev.weir.event.Outcome;
@@ -12,7 +13,11 @@ import dev.weir.event.Release;
 import dev.weir.event.Request;
 import dev.weir.event.RequestKind;
 import dev.weir.shape.OutflowPace;
+import dev.weir.shape.QueueCommand;
+import dev.weir.shape.QueueCommand.Action;
+import dev.weir.shape.QueueMessage;
 import dev.weir.shape.rules.BucketId;
+import dev.weir.shape.rules.QueuePartition;
 import dev.weir.simulation.cluster.SimulatedCluster;
 import dev.weir.simulation.cluster.SimulatedPartition;
 import dev.weir.simulation.cluster.SimulatedPartition.Entry;
@@ -20,6 +25,8 @@ import dev.weir.simulation.cluster.SimulatedTaskSlot;
 import dev.weir.simulation.schedule.SchedulePlan;
 import dev.weir.simulation.schedule.SchedulePolicies;
 import dev.weir.simulation.schedule.Violation;
+import dev.weir.storage.QueueKeys;
+import dev.weir.storage.codec.QueueMessageCodec;
 import dev.weir.wire.AdmissionAvro;
 import dev.weir.wire.DecisionCodec;
 import dev.weir.wire.ReleaseCodec;
@@ -28,7 +35,9 @@ import java.util.HashMap;
 import java.util.HashSet;
 import java.util.List;
 import java.util.Map;
+import java.util.Optional;
 import java.util.Set;
+import org.apache.kafka.clients.producer.internals.BuiltInPartitioner;
 
 /**
  * The check of queues. It follows each queued request from its admission to its end, and the releases of each queue.
@@ -38,6 +47,7 @@ final class QueueCheck {
     private static final AdmissionAvro ADMISSION = new AdmissionAvro();
     private static final DecisionCodec DECISION = new DecisionCodec();
     private static final ReleaseCodec RELEASE = new ReleaseCodec();
+    private static final QueueMessageCodec MESSAGE = new QueueMessageCodec();
     private static final long NANOS_PER_MS = 1_000_000;
 
     /**
@@ -70,6 +80,8 @@ final class QueueCheck {
     private final Map<BucketId, Outflow> outflows = new HashMap<>();
     private final List<Decision> decisions = new ArrayList<>();
     private final List<Release> releases = new ArrayList<>();
+    private final Set<QueuePartition> paused = new HashSet<>(); // as of the last check
+    private final Map<QueuePartition, Action> commanded = new HashMap<>(); // since the last check
 
     QueueCheck(SimulatedCluster cluster, SchedulePlan plan, SchedulePolicies schedulePolicies) {
         this.cluster = cluster;
@@ -104,16 +116,23 @@ final class QueueCheck {
                 }
             }
         }
+        commanded.forEach((of, action) -> {
+            if (action == Action.PAUSE) {
+                paused.add(of);
+            } else if (action == Action.RESUME) {
+                paused.remove(of);
+            }
+        });
+        commanded.clear();
         Violation.unless(due.isEmpty(), ANSWERED_ONCE, () -> "admitted without a decision: " + due.keySet());
     }
 
     private void follow(SimulatedPartition partition) {
         long until = cluster.committedOffset(SimulatedTaskSlot.SHAPING, partition);
         for (long offset = read.getOrDefault(partition.number, 0L); offset < until; offset++) {
-            partition
-                    .at(offset)
-                    .filter(entry -> entry.isCommitted() && entry.key() != null) // only admissions have a key
-                    .ifPresent(this::admitted);
+            Optional<Entry> entry = partition.at(offset).filter(Entry::isCommitted);
+            entry.filter(each -> each.key() != null).ifPresent(this::admitted); // only admissions have a key
+            entry.filter(each -> each.key() == null).ifPresent(each -> commanded(each, partition.number));
         }
         read.put(partition.number, until);
     }
@@ -122,6 +141,19 @@ final class QueueCheck {
         Request request =
                 DecisionCheck.read(() -> ADMISSION.decode(entry.value())).request();
         due.put(request.source(), request.kind());
+    }
+
+    private void commanded(Entry entry, int partition) {
+        if (DecisionCheck.read(() -> MESSAGE.decode(entry.value())) instanceof QueueMessage.Commanded sent) {
+            QueueCommand command = sent.command();
+            QueuePartition of = new QueuePartition(command.target().queue(), partition);
+            if (command.action() == Action.RESUME) {
+                paused.remove(of); // it may have released something in the same transaction
+            }
+            if (command.action() == Action.RESUME || command.action() == Action.PAUSE) {
+                commanded.put(of, command.action());
+            }
+        }
     }
 
     private void decided(Decision decision) {
@@ -154,6 +186,13 @@ final class QueueCheck {
                 BY_BROKER_TIME,
                 () -> "written at " + appendMs + ", too far ahead: " + release);
         releases.add(release);
+        BucketId of = BucketId.of(release.queue(), release.key());
+        int partition = BuiltInPartitioner.partitionForKey(
+                QueueKeys.record(of), plan.size().queuePartitions());
+        Violation.unless(
+                !paused.contains(new QueuePartition(release.queue(), partition)),
+                PAUSED,
+                () -> "released although paused: " + release);
         end(new Id(release.client(), release.requestId()), release);
         Violation.unless(
                 release.key().isEmpty() != SchedulePolicies.isKeyed(release.queue()),

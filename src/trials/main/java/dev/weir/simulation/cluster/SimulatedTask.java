@@ -23,6 +23,7 @@ import dev.weir.requests.RecordOrigin;
 import dev.weir.requests.RequestPlacement;
 import dev.weir.requests.RequestReader;
 import dev.weir.requests.ReservationCancellation;
+import dev.weir.shape.QueueCommand;
 import dev.weir.shape.QueueMessage;
 import dev.weir.simulation.cluster.SimulatedPartition.Entry;
 import dev.weir.simulation.schedule.InjectedFlaw;
@@ -308,6 +309,9 @@ public final class SimulatedTask {
             Entry entry = input.next(positions.get(input));
             if (entry != null) {
                 positions.put(input, entry.offset() + 1);
+                if (flaw == InjectedFlaw.PAUSES_IGNORED && isPause(entry)) {
+                    return true;
+                }
                 context.setRecord(entry);
                 first.get(entry.partition().topic)
                         .accept(new Record<>(entry.key(), entry.value(), timestampMs(entry), entry.headers()));
@@ -315,6 +319,13 @@ public final class SimulatedTask {
             }
         }
         return false;
+    }
+
+    private static boolean isPause(Entry entry) {
+        return entry.partition().topic.equals(ADMISSIONS)
+                && entry.key() == null
+                && DecisionCheck.read(() -> QUEUE_MESSAGE.decode(entry.value())) instanceof QueueMessage.Commanded sent
+                && sent.command().action() == QueueCommand.Action.PAUSE;
     }
 
     /**

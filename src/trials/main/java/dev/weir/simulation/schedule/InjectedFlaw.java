@@ -55,6 +55,8 @@ public enum InjectedFlaw {
     STAMPED_WHEN_WRITTEN(Promise.IN_PACE),
     /** A release is written twice, with the same sequence number. */
     RELEASED_TWICE(Promise.ENDS_ONCE),
+    /** Queues do not obey commands to pause. */
+    PAUSES_IGNORED(Promise.PAUSED),
     /** Queues use the clock of their instance. */
     QUEUES_BY_OWN_CLOCK(Promise.BY_BROKER_TIME),
     /** Instances miss some policy changes. */

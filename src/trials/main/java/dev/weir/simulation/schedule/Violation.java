@@ -27,6 +27,8 @@ public final class Violation extends AssertionError {
         IN_SEQUENCE,
         /** No queue releases faster than its rate. */
         IN_PACE,
+        /** Once a pause is committed, its queue releases nothing until it is resumed. */
+        PAUSED,
         /** Queues use the broker's time, whatever the clocks of their instances. */
         BY_BROKER_TIME,
         /** A restored task is equal to that of its owner at the last commit. */
