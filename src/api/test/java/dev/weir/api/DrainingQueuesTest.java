@@ -99,10 +99,8 @@ class DrainingQueuesTest {
                 Set.of(service.address()));
         JsonNode all = caller.get("/v1/queues").json().get("queues");
         assertThat(all.findValuesAsText("id")).as("nothing waits in the other").containsExactly("mail");
-        assertThat(all.at("/0/paused").toString())
-                .isEqualTo("{\"author\":\"ann\",\"reason\":\"down\",\"since\":1000}");
-        assertThat(all.at("/0/draining").toString())
-                .isEqualTo("{\"author\":null,\"reason\":\"moves\",\"since\":2000}");
+        assertThat(all.at("/0/paused").toString()).isEqualTo("{\"author\":\"ann\",\"reason\":\"down\",\"since\":1000}");
+        assertThat(all.at("/0/draining").toString()).isEqualTo("{\"author\":null,\"reason\":\"moves\",\"since\":2000}");
         assertThat(all.at("/0/purging").asBoolean()).isTrue();
 
         here.queue = new Result.Partial<>(draining("mail", 2).withOrders(others), Set.of(other.address()));

@@ -183,11 +183,20 @@ class ServiceCommandsTest {
         answers.put(path + "10000", """
                 {"id":"web hooks","action":"pause","key":{"tenant":"a=b"},"partitions":1,"pending":[]}""");
         String[] pause = {
-            "queues", "pause", "web hooks", "--key", "tenant=a=b", "--reason", "żółw", "--author", "ann", "--service", url
+            "queues",
+            "pause",
+            "web hooks",
+            "--key",
+            "tenant=a=b",
+            "--reason",
+            "żółw",
+            "--author",
+            "ann",
+            "--service",
+            url
         };
         assertThat(Shell.run(pause))
-                .isEqualTo(
-                        new CapturedRun(0, "pause of web hooks tenant=a=b is in effect on 1 of 1 partition\n", ""));
+                .isEqualTo(new CapturedRun(0, "pause of web hooks tenant=a=b is in effect on 1 of 1 partition\n", ""));
         assertThat(Json.read(posted)).isEqualTo(Json.read("""
                 {"action":"pause","author":"ann","reason":"żółw","key":{"tenant":"a=b"}}"""));
         answers.put(path + "0", """

@@ -210,8 +210,7 @@ public final class QueueCommands {
                 .forEach(field -> key.put(field.getKey(), field.getValue().asText()));
         QueueCommand.Origin origin = new QueueCommand.Origin(
                 record.changedBy().author(), record.changedBy().reason().get(), record.appliedAtMs());
-        return Optional.of(
-                new PastCommand(record.version(), json.get(ACTION).asText(), key, origin));
+        return Optional.of(new PastCommand(record.version(), json.get(ACTION).asText(), key, origin));
     }
 
     /** Returns the partitions whose task has not committed the command. */
