@@ -5,6 +5,7 @@ import dev.weir.decision.state.PolicyLedger;
 import dev.weir.event.Decision;
 import dev.weir.event.Release;
 import dev.weir.event.Request;
+import dev.weir.fault.UnreadableException;
 import dev.weir.lease.Ledger;
 import dev.weir.lease.OutstandingLeases;
 import dev.weir.metrics.EnforcerMetrics;
@@ -322,10 +323,15 @@ public final class SimulatedTask {
     }
 
     private static boolean isPause(Entry entry) {
-        return entry.partition().topic.equals(ADMISSIONS)
-                && entry.key() == null
-                && DecisionCheck.read(() -> QUEUE_MESSAGE.decode(entry.value())) instanceof QueueMessage.Commanded sent
-                && sent.command().action() == QueueCommand.Action.PAUSE;
+        if (!entry.partition().topic.equals(ADMISSIONS) || entry.key() != null) { // only admissions have a key
+            return false;
+        }
+        try {
+            return QUEUE_MESSAGE.decode(entry.value()) instanceof QueueMessage.Commanded sent
+                    && sent.command().action() == QueueCommand.Action.PAUSE;
+        } catch (UnreadableException e) {
+            throw new IllegalStateException("a message to queues cannot be read", e);
+        }
     }
 
     /**
