@@ -40,7 +40,7 @@ final class Simulation {
     private static final int LEAD_MS = 400;
     private static final int MOST_EVENTS = 20_000;
     private static final int EVENTS_AFTER_TRAFFIC = 150;
-    private static final int EVENTS_A_COMMAND = 150;
+    private static final int EVENTS_A_COMMAND = 50;
 
     private final Random random;
     private final Random operator; // of commands, which other events do not depend on
