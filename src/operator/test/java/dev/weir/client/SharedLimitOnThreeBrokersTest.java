@@ -15,6 +15,7 @@ import dev.weir.runtime.Enforcer;
 import dev.weir.testing.BrokerCluster;
 import dev.weir.testing.BusyThreads;
 import java.nio.file.Path;
+import java.time.Duration;
 import java.util.ArrayList;
 import java.util.Comparator;
 import java.util.List;
@@ -38,6 +39,10 @@ class SharedLimitOnThreeBrokersTest {
 
     private static final long LIMIT = 20;
     private static final int SLOTS = 5;
+
+    /** Longer than any request waits on a slow machine: a request that fails by it is lost. */
+    private static final Duration TIMEOUT = Duration.ofMinutes(10);
+
     private static final int BURST = 100;
 
     /** The window of the burst's limit: longer than a slow machine takes to decide the burst. */
@@ -56,7 +61,7 @@ class SharedLimitOnThreeBrokersTest {
                  limits: [{algorithm: sliding-window-counter, limit: 20, per: 1s}]}
               - {id: burst, match: {tier: burst}, key: [], max-wait: 30s,
                  limits: [{algorithm: sliding-window-counter, limit: 20, per: 1m}]}
-              - {id: slots, match: {tier: slots}, key: [], max-wait: 1m,
+              - {id: slots, match: {tier: slots}, key: [], max-wait: 20s,
                  limits: [{algorithm: concurrency, limit: 5, ttl: 10m}]}
               - {id: each, match: {tier: each}, key: [endpoint], max-wait: 1m,
                  limits: [{algorithm: sliding-window-counter, limit: 20, per: 1s}]}
@@ -75,7 +80,7 @@ class SharedLimitOnThreeBrokersTest {
         brokers = BrokerCluster.start(directory, BrokerCluster.FAULT_TOLERANT_SIZE);
         LiveWeir weir = LiveWeir.create(brokers.bootstrapServers(), directory, "three.", POLICIES);
         enforcer = weir.enforce();
-        client = weir.client().start();
+        client = weir.client().timeout(TIMEOUT).start();
         busy = new BusyThreads(Runtime.getRuntime().availableProcessors()); // the load under test
         for (int i = 0; i < WARM_UP; i++) { // the first transactions of a process are slow
             decide("each", i, "/warm-up").join();
