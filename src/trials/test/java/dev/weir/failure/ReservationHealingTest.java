@@ -51,7 +51,7 @@ class ReservationHealingTest {
     /** Whose slots they are: those of one client, or of many, whose requests are on several partitions. */
     enum Sharing {
         OWN(""),
-        SHARED("key: [], lease: client, max-wait: 2m, ");
+        SHARED("key: [], lease: client, max-wait: 1m, ");
 
         private final String terms;
 
@@ -104,10 +104,15 @@ class ReservationHealingTest {
     }
 
     private static WeirClient client(String bootstrapServers) throws InterruptedException {
+        return client(bootstrapServers, false);
+    }
+
+    /** @param committed whether it waits until decisions are committed, so that a kill does not change them */
+    private static WeirClient client(String bootstrapServers, boolean committed) throws InterruptedException {
         WeirClient client = WeirClient.builder(Map.of("bootstrap.servers", bootstrapServers))
                 .timeout(PATIENCE)
                 .leased(true)
-                .committed(true)
+                .committed(committed)
                 .start();
         assertThat(client.awaitReady(PATIENCE)).isTrue();
         return client;
@@ -278,7 +283,7 @@ class ReservationHealingTest {
         AtomicInteger decided = new AtomicInteger();
         int rounds = 40;
         try (InstanceProcess instance = enforcer();
-                WeirClient client = client(broker.bootstrapServers())) {
+                WeirClient client = client(broker.bootstrapServers(), true)) {
             List<Caller> callers = new ArrayList<>();
             List<CompletableFuture<Void>> done = new ArrayList<>();
             for (int i = 0; i < 2 * SLOTS; i++) {
