@@ -79,7 +79,7 @@ class QueueCard {
 
   show(queue, {ticks, timeRange}) {
     // The limit of a queue with key fields applies to each key.
-    this.#rate = queue.keys === null ? queue.limit * 1000 / queue.perMs : null;
+    this.#rate = queue.keys === null && queue.limit !== null ? queue.limit * 1000 / queue.perMs : null;
     const capacity = queue.capacity * Math.max(1, queue.keys ?? 1);
     const tick = ticks.length > 0 ? this.#of(ticks.at(-1)) : undefined;
     const tiers = [...queue.tiers].sort((a, b) => b.priority - a.priority || b.weight - a.weight
@@ -154,7 +154,7 @@ function longest(keys) {
 
 function facts({keys, limit, perMs, burst, maxWaitMs, waitsMs, drainMs}, tick, waiting) {
   const all = [
-    [keys === null ? 'Rate' : 'Rate per key', `${count(limit)} per ${period(perMs)}${burst > 1 ? `, burst ${count(burst)}` : ''}`],
+    [keys === null ? 'Rate' : 'Rate per key', limit === null ? 'no limit' : `${count(limit)} per ${period(perMs)}${burst > 1 ? `, burst ${count(burst)}` : ''}`],
     ['Oldest request', tick?.oldestWaitMs === null ? 'none' : duration(tick?.oldestWaitMs)],
     ['Maximum wait', maxWaitMs === null ? 'no limit' : duration(maxWaitMs)],
     ['Wait p50, last minute', waitsMs === null ? 'no releases' : atMost(waitsMs.p50, HIGHEST_WAIT_MS)],

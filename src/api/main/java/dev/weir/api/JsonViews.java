@@ -114,10 +114,7 @@ public final class JsonViews {
                     .put("weight", tier.share().weight())
                     .put("waiting", tier.waiting());
         }
-        json.putObject("rate")
-                .put("limit", queue.rules().limit())
-                .put("perMs", queue.rules().perMs())
-                .put("burst", queue.rules().burst());
+        json.set("rate", rate(queue.rules()));
         QueueView.SeveralBuckets several = queue.buckets() instanceof QueueView.SeveralBuckets all ? all : null;
         QueueView.OneBucket one = queue.buckets() instanceof QueueView.OneBucket only ? only : null;
         json.put("keys", several == null ? null : (Long) several.keys());
@@ -185,6 +182,15 @@ public final class JsonViews {
             one.put("reason", past.origin().reason());
         }
         return json;
+    }
+
+    /** Returns the rate of a queue; null if it has none. */
+    private static ObjectNode rate(QueueRules rules) {
+        return rules.hasRate()
+                ? object().put("limit", rules.limit())
+                        .put("perMs", rules.perMs())
+                        .put("burst", rules.burst())
+                : null;
     }
 
     static ObjectNode usage(String client, long nowMs, List<PolicyUsage> usages) {

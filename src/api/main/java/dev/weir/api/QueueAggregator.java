@@ -10,6 +10,7 @@ import dev.weir.server.http.ProblemDetails;
 import dev.weir.shape.OrdersView;
 import dev.weir.shape.QueueCommand;
 import dev.weir.shape.QueueView;
+import dev.weir.shape.rules.InFlightRules;
 import dev.weir.shape.rules.QueueRules;
 import dev.weir.shape.rules.TierShare;
 import dev.weir.wire.json.Json;
@@ -229,14 +230,16 @@ final class QueueAggregator {
             }
         }
         JsonNode rate = state.get("rate");
-        QueueRules rules = QueueRules.builder(
-                        part.get("id").textValue(),
-                        rate.get("limit").longValue(),
-                        rate.get("perMs").longValue())
-                .version(part.get("version").longValue())
-                .burst(rate.get("burst").longValue())
-                .tiers(shares)
-                .build();
+        String id = part.get("id").textValue();
+        QueueRules.Builder paced = rate.isNull()
+                ? QueueRules.builder(id, InFlightRules.of(1)) // only its rate is shown
+                : QueueRules.builder(
+                                id,
+                                rate.get("limit").longValue(),
+                                rate.get("perMs").longValue())
+                        .burst(rate.get("burst").longValue());
+        QueueRules rules =
+                paced.version(part.get("version").longValue()).tiers(shares).build();
         return new QueueView(
                 rules,
                 state.get("deleted").booleanValue(),

@@ -227,9 +227,11 @@ final class QueuesCommand implements Callable<Integer> {
         table.add(
                 name,
                 version,
-                rate.get("limit").asText() + "/"
-                        + DurationsAndSizes.duration(rate.get("perMs").asLong())
-                        + (isOfEachKey ? " a key" + ofAll : ""),
+                rate.isNull()
+                        ? "-"
+                        : rate.get("limit").asText() + "/"
+                                + DurationsAndSizes.duration(rate.get("perMs").asLong())
+                                + (isOfEachKey ? " a key" + ofAll : ""),
                 queue.has("key") ? text(queue.get("key")) : TextTable.orDash(state.get("keys")),
                 state.get("waiting").asText(),
                 state.get("oldestWaitMs").isNull()

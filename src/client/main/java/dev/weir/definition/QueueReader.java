@@ -5,6 +5,7 @@ import dev.weir.limit.Limit;
 import dev.weir.policy.DurationsAndSizes;
 import dev.weir.policy.Policy;
 import dev.weir.policy.RequestRules;
+import dev.weir.shape.rules.InFlightRules;
 import dev.weir.shape.rules.QueueRules;
 import dev.weir.shape.rules.QueueTotal;
 import dev.weir.shape.rules.TierShare;
@@ -12,12 +13,24 @@ import java.util.LinkedHashMap;
 import java.util.List;
 import java.util.Map;
 import java.util.Objects;
+import java.util.stream.Stream;
 
 /** Reads one queue. A value with a fault is replaced by a harmless one, so that the rest is checked as well. */
 final class QueueReader {
 
     static final List<String> KEYS = List.of(
             "id", "key", "limit", "per", "burst", "capacity", "max-wait", "look-ahead", "total", "tiers", "fair-by");
+
+    /** The keys of a file, and those that only records can have until files support them. */
+    private static final List<String> KEYS_OF_RECORDS = Stream.concat(
+                    KEYS.stream(),
+                    Stream.of("max-in-flight", "ack-timeout", "max-duration", "max-attempts", "retry-backoff"))
+            .toList();
+
+    /** The keys that need {@code max-in-flight}. */
+    private static final List<String> ACKNOWLEDGEMENT_KEYS =
+            List.of("ack-timeout", "max-duration", "max-attempts", "retry-backoff");
+
     static final List<String> TOTAL_KEYS = List.of("limit", "per", "capacity");
     static final List<String> TIER_KEYS = List.of("priority", "weight");
 
@@ -27,11 +40,18 @@ final class QueueReader {
 
     /** Returns the queue. It must not be used if faults were added. */
     static QueueRules read(YamlTree tree, long version) {
-        tree.fields(KEYS);
+        tree.fields(KEYS_OF_RECORDS);
         String id = tree.require("id").read(name -> Policy.requireName("id", name));
-        Long limit = limit(tree);
-        Long perMs = per(tree.require("per"));
+        InFlightRules inFlight = inFlight(tree);
+        boolean hasRate = inFlight == null
+                || tree.get("limit").isPresent()
+                || tree.get("per").isPresent();
+        Long limit = hasRate ? limit(tree) : null;
+        Long perMs = hasRate ? per(tree.require("per")) : null;
         Long burst = tree.get("burst").wholeNumber(1, Limit.MAX_LEVEL);
+        if (burst != null && !hasRate) {
+            tree.get("burst").fault("requires limit");
+        }
         Long capacity = tree.get("capacity").wholeNumber(1, QueueRules.MAX_CAPACITY);
         Long maxWaitMs = tree.get("max-wait").read(LimitReader::windowMs);
         Long lookAheadMs = tree.get("look-ahead").read(QueueReader::lookAheadMs);
@@ -43,12 +63,19 @@ final class QueueReader {
             tree.get("total").fault("requires key; without it, limit and per apply to the whole queue already");
             total = null;
         }
+        if (total != null && inFlight != null) {
+            tree.get("max-in-flight").fault("cannot be combined with total yet");
+            total = null;
+        }
         QueueTotal ofAllKeys = total;
+        String name = Objects.requireNonNullElse(id, "unnamed");
         boolean paced = limit != null && perMs != null;
-        return tree.noting(() -> QueueRules.builder(
-                        Objects.requireNonNullElse(id, "unnamed"), paced ? limit : 1, paced ? perMs : 1)
+        return tree.noting(() -> (hasRate
+                        ? QueueRules.builder(name, paced ? limit : 1, paced ? perMs : 1)
+                                .burst(Objects.requireNonNullElse(burst, 1L))
+                                .inFlight(inFlight)
+                        : QueueRules.builder(name, inFlight))
                 .version(version)
-                .burst(Objects.requireNonNullElse(burst, 1L))
                 .capacity(Objects.requireNonNullElse(capacity, QueueRules.DEFAULT_CAPACITY))
                 .maxWaitMs(Objects.requireNonNullElse(maxWaitMs, QueueRules.NO_MAX_WAIT))
                 .lookAheadMs(Objects.requireNonNullElse(lookAheadMs, QueueRules.DEFAULT_LOOK_AHEAD_MS))
@@ -57,6 +84,31 @@ final class QueueReader {
                 .key(key)
                 .total(ofAllKeys)
                 .build());
+    }
+
+    /** Returns the slots, or null if there are none. */
+    private static InFlightRules inFlight(YamlTree tree) {
+        Long most = tree.get("max-in-flight").wholeNumber(1, InFlightRules.MOST);
+        if (!tree.get("max-in-flight").isPresent()) {
+            ACKNOWLEDGEMENT_KEYS.stream()
+                    .map(tree::get)
+                    .filter(YamlTree::isPresent)
+                    .forEach(key -> key.fault("requires max-in-flight"));
+            return null;
+        }
+        Long ackTimeoutMs = tree.get("ack-timeout").read(LimitReader::windowMs);
+        Long maxDurationMs = tree.get("max-duration").read(LimitReader::windowMs);
+        Long maxAttempts = tree.get("max-attempts").wholeNumber(1, InFlightRules.MOST_ATTEMPTS);
+        Long retryBackoffMs = tree.get("retry-backoff").read(DurationsAndSizes::durationOrZeroMs);
+        long ackMs = Objects.requireNonNullElse(ackTimeoutMs, InFlightRules.DEFAULT_ACK_TIMEOUT_MS);
+        long longestMs = Math.max(ackMs, InFlightRules.DEFAULT_MAX_DURATION_MS);
+        InFlightRules rules = tree.noting(() -> new InFlightRules(
+                Objects.requireNonNullElse(most, 1L),
+                ackMs,
+                Objects.requireNonNullElse(maxDurationMs, longestMs),
+                maxAttempts == null ? InFlightRules.DEFAULT_MAX_ATTEMPTS : maxAttempts.intValue(),
+                Objects.requireNonNullElse(retryBackoffMs, InFlightRules.DEFAULT_RETRY_BACKOFF_MS)));
+        return Objects.requireNonNullElse(rules, InFlightRules.of(1));
     }
 
     /** Returns the total, or null if there is none. */

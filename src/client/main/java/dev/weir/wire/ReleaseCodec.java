@@ -14,7 +14,7 @@ public final class ReleaseCodec {
     private static final long NANOS_PER_SECOND = 1_000_000_000;
 
     /** The fingerprint of the schema version that is written field by field. */
-    private static final long SCHEMA = 0xB4417D5A06C886A6L;
+    private static final long SCHEMA = 0xAAC5D1832E59606BL;
 
     private final AvroBytes<dev.weir.avro.Release> avro;
     private final byte[] header; // null if it writes JSON
@@ -72,6 +72,12 @@ public final class ReleaseCodec {
         out.write(release.attributes());
         out.writeOptional(release.payload());
         out.write(release.key());
+        Release.Attempt attempt = release.attempt();
+        if (out.writePresent(attempt)) {
+            out.write(attempt.number());
+            out.write(attempt.receipt());
+            out.write(attempt.ackTimeoutMs());
+        }
         return out.end();
     }
 
@@ -103,6 +109,13 @@ public final class ReleaseCodec {
                 releaseAt.getEpochSecond() * NANOS_PER_SECOND + releaseAt.getNano(),
                 event.getCost(),
                 event.getAttributes(),
-                AvroBytes.toArray(event.getPayload()));
+                AvroBytes.toArray(event.getPayload()),
+                attempt(event.getAttempt()));
+    }
+
+    private static Release.Attempt attempt(dev.weir.avro.Attempt attempt) {
+        return attempt == null
+                ? null
+                : new Release.Attempt(attempt.getNumber(), attempt.getReceipt(), attempt.getAckTimeoutMs());
     }
 }

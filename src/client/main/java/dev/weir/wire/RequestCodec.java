@@ -1,6 +1,7 @@
 package dev.weir.wire;
 
 import dev.weir.avro.RequestEvent;
+import dev.weir.event.Acknowledgement;
 import dev.weir.event.LimitOverride;
 import dev.weir.event.Rejection;
 import dev.weir.event.Request;
@@ -26,7 +27,7 @@ import java.util.stream.Stream;
 public final class RequestCodec {
 
     /** The fingerprint of the schema version that is written and read field by field. Avro reads earlier versions. */
-    private static final long SCHEMA = 0x5377E0ECFAEBE158L;
+    private static final long SCHEMA = 0x9454031DBA97C8B2L;
 
     /** How many bytes of an unknown format the message shows. */
     private static final int SHOWN_BYTES = 8;
@@ -37,6 +38,9 @@ public final class RequestCodec {
     private static final List<RequestKind> KINDS = Stream.of(dev.weir.avro.Kind.values())
             .map(kind -> RequestKind.valueOf(kind.name()))
             .toList();
+
+    /** In the order of the schema. */
+    private static final List<Acknowledgement.Result> RESULTS = List.of(Acknowledgement.Result.values());
 
     private final AvroBytes<RequestEvent> avro;
     private final StringInterner words = new StringInterner();
@@ -96,6 +100,15 @@ public final class RequestCodec {
         out.writeOptional(request.policyId());
         out.writeOptional(request.reserveMs());
         out.writeOptional(request.settles());
+        Acknowledgement acknowledgement = request.acknowledgement();
+        if (out.writePresent(acknowledgement)) {
+            out.write(acknowledgement.receipt());
+            if (out.writePresent(acknowledgement.result())) {
+                out.write(acknowledgement.result().ordinal());
+            }
+            out.writeOptional(acknowledgement.retryAfterMs());
+            out.writeOptional(acknowledgement.error());
+        }
         return out.end();
     }
 
@@ -185,8 +198,30 @@ public final class RequestCodec {
                 in.readPresent() ? in.readWord(words) : null,
                 in.readPresent() ? (Long) in.readLong() : null,
                 in.readPresent() ? in.readString() : null,
+                in.readPresent() ? acknowledgement(in) : null,
                 timestampMs,
                 source);
+    }
+
+    private static Acknowledgement acknowledgement(BytesDecoder in) throws IOException {
+        return new Acknowledgement(
+                in.readString(),
+                in.readPresent() ? RESULTS.get(in.readBelow(RESULTS.size())) : null,
+                in.readPresent() ? (Long) in.readLong() : null,
+                in.readPresent() ? in.readString() : null);
+    }
+
+    private static Acknowledgement acknowledgement(dev.weir.avro.Acknowledgement event) {
+        return event == null
+                ? null
+                : new Acknowledgement(
+                        event.getReceipt(),
+                        event.getResult() == null
+                                ? null
+                                : Acknowledgement.Result.valueOf(
+                                        event.getResult().name()),
+                        event.getRetryAfterMs(),
+                        event.getError());
     }
 
     private static LimitOverride override(dev.weir.avro.LimitOverride override) {
@@ -209,6 +244,7 @@ public final class RequestCodec {
                 event.getPolicyId(),
                 event.getReserveMs(),
                 event.getSettles(),
+                acknowledgement(event.getAcknowledgement()),
                 timestampMs,
                 source);
     }

@@ -104,7 +104,7 @@ class HeldReservationTest {
             case CANCEL -> Decision.allowed(request, Reason.CANCELLED, 0);
             case RENEW -> until(Decision.allowed(request, Reason.RENEWED, WEIR_MS), WEIR_MS + 60_000);
             case CONSUME -> until(Decision.allowed(request, Reason.WITHIN_LIMITS, WEIR_MS), WEIR_MS + 60_000);
-            case PEEK, RESET -> throw new AssertionError(request.kind());
+            case PEEK, RESET, COMPLETE, EXTEND -> throw new AssertionError(request.kind());
         };
     }
 

@@ -10,9 +10,11 @@ import dev.weir.definition.PolicyFile.Definition;
 import dev.weir.fault.FaultsException;
 import dev.weir.policy.OnExceed;
 import dev.weir.policy.Policy;
+import dev.weir.shape.rules.InFlightRules;
 import dev.weir.shape.rules.QueueRules;
 import dev.weir.shape.rules.QueueTotal;
 import dev.weir.shape.rules.TierShare;
+import java.util.List;
 import java.util.Map;
 import java.util.Set;
 import java.util.stream.Collectors;
@@ -78,6 +80,51 @@ class QueueFileTest {
     void a_policy_with_a_queue_and_no_limits_shapes_everything(String onExceed) throws FaultsException {
         assertThat(policy("policies: [{id: q, queue: q" + onExceed + "}]\nqueues: [{id: q, limit: 1, per: 1s}]"))
                 .isEqualTo(Policy.builder("q").onExceed(new OnExceed.Shape("q")).build());
+    }
+
+    @Test
+    void reads_slots_with_and_without_a_rate() throws FaultsException {
+        assertThat(only("{id: q, max-in-flight: 3}"))
+                .isEqualTo(QueueRules.builder("q", InFlightRules.of(3)).build());
+        assertThat(only("{id: q, max-in-flight: 3}").hasRate()).isFalse();
+        assertThat(only("{id: q, limit: 5, per: 1s, max-in-flight: 100_000, ack-timeout: 2h, max-attempts: 1,"
+                        + " retry-backoff: 0ms, key: to}"))
+                .isEqualTo(QueueRules.builder("q", 5, 1_000)
+                        .key(List.of("to"))
+                        .inFlight(new InFlightRules(100_000, 7_200_000, 7_200_000, 1, 0))
+                        .build());
+        assertThat(only("{id: q, max-in-flight: 1, ack-timeout: 5s, max-duration: 10s}")
+                        .inFlight())
+                .isEqualTo(new InFlightRules(1, 5_000, 10_000, 5, 1_000));
+    }
+
+    private static QueueRules only(String queue) throws FaultsException {
+        return PolicyFile.parseQueue("q", queue, 1);
+    }
+
+    @Test
+    void a_file_cannot_have_slots_yet() {
+        assertThat(faults("queues: [{id: q, max-in-flight: 1}]"))
+                .containsExactly("policies.yaml:1: queues[0].max-in-flight: is not supported yet");
+    }
+
+    @ParameterizedTest
+    @CsvSource(
+            delimiter = '|',
+            value = {
+                "{id: q, max-in-flight: 0}                      | max-in-flight: must be a whole number from 1 to 100000, is '0'",
+                "{id: q, limit: 1, per: 1s, ack-timeout: 1s}    | ack-timeout: requires max-in-flight",
+                "{id: q, limit: 1, per: 1s, max-attempts: 1}    | max-attempts: requires max-in-flight",
+                "{id: q, limit: 1, max-in-flight: 1}            | per: is required",
+                "{id: q, burst: 2, max-in-flight: 1}            | burst: requires limit",
+                "{id: q, ack-timeout: 9s, max-duration: 8s, max-in-flight: 1} | max-duration must be at least ack-timeout",
+                "{id: q, key: k, total: {limit: 1, per: 1s}, max-in-flight: 1} | max-in-flight: cannot be combined with total",
+                "{id: q}                                        | limit: is required"
+            })
+    void rejects_wrong_slots(String queue, String fault) {
+        assertThatThrownBy(() -> only(queue))
+                .isInstanceOf(FaultsException.class)
+                .hasMessageContaining(fault);
     }
 
     static Stream<Arguments> queues() {

@@ -175,6 +175,9 @@ public final class Decider {
         if (request.kind() == RequestKind.CANCEL) {
             return Admission.cancel(request);
         }
+        if (request.kind().isAcknowledgement()) {
+            return Admission.acknowledgement(request);
+        }
         PoliciesInForce inForce = PoliciesInForce.of(request, policies, states, shared);
         Policy[] applicable = inForce.policies();
         long windowMs = IdempotencyCheck.windowMs(request, applicable);

@@ -132,7 +132,8 @@ record ReservationEnding(WritablePolicyStates states, PolicyTable policies, Quot
             case SETTLE -> Reason.SETTLED;
             case RELEASE -> Reason.RELEASED;
             case CANCEL -> Reason.CANCELLED;
-            case CONSUME, PEEK, RESET, RENEW -> throw new IllegalArgumentException(kind + " ends no reservation");
+            case CONSUME, PEEK, RESET, RENEW, COMPLETE, EXTEND ->
+                throw new IllegalArgumentException(kind + " ends no reservation");
         };
     }
 

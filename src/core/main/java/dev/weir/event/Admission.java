@@ -4,7 +4,7 @@ import java.util.List;
 import java.util.Map;
 
 /**
- * A message to a queue: a request to admit, or a request that withdraws another.
+ * A message to a queue: a request to admit, one that withdraws another, or the answer of a worker to a release.
  *
  * @param request the request
  * @param sent the queue, and why the request is sent to it
@@ -58,6 +58,12 @@ public record Admission(
     /** Returns the message for a {@link RequestKind#CANCEL}, which is sent by no policy. */
     public static Admission cancel(Request request) {
         return of(request, request.queue(), null, null);
+    }
+
+    /** Returns the message for the answer of a worker, a {@link RequestKind#COMPLETE} or {@link RequestKind#EXTEND}. */
+    public static Admission acknowledgement(Request request) {
+        Receipt receipt = request.acknowledgement().attempt();
+        return of(request, receipt.queue(), null, null).withKey(receipt.key());
     }
 
     /** Returns this admission with the ids of the observing policies that would have denied the request. */

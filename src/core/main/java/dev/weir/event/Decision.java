@@ -277,7 +277,11 @@ public record Decision(
         return outcome() == Outcome.EXPIRED
                 || (queueing != null // not one that waited for a lease
                         && outcome() == Outcome.DENIED
-                        && (reason() == Reason.EVICTED || reason() == Reason.CANCELLED || reason() == Reason.PURGED));
+                        && (reason() == Reason.EVICTED
+                                || reason() == Reason.CANCELLED
+                                || reason() == Reason.PURGED
+                                || reason() == Reason.ATTEMPTS_EXHAUSTED
+                                || reason() == Reason.FAILED));
     }
 
     /** Returns the policy of the binding limit; null if no policy matches. */

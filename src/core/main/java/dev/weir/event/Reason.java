@@ -68,5 +68,20 @@ public enum Reason {
     /** An operator lets the queue, or this key of it, drain: it admits nothing. */
     QUEUE_DRAINING,
     /** An operator has purged the queue, or this key of it, in which the request waited. */
-    PURGED
+    PURGED,
+    /** A {@link RequestKind#COMPLETE} has ended an attempt of a released request. */
+    COMPLETED,
+    /** A {@link RequestKind#EXTEND} has prolonged an attempt of a released request. */
+    EXTENDED,
+    /**
+     * The attempt that a {@link RequestKind#COMPLETE} or {@link RequestKind#EXTEND} names has ended, or is another
+     * client's. Nothing changed.
+     */
+    STALE_ATTEMPT,
+    /** A {@link RequestKind#CANCEL} names a request that was released and is being processed. Nothing changed. */
+    IN_FLIGHT,
+    /** The last attempt of a released request failed, or was not completed in time. */
+    ATTEMPTS_EXHAUSTED,
+    /** The worker reported that the released request has failed. */
+    FAILED
 }

@@ -56,6 +56,12 @@ public enum Rejection {
      * another kind than those that can have them.
      */
     INVALID_RESERVATION,
+    /** The receipt or the result of a COMPLETE or EXTEND is missing or invalid, or a request of another kind has one. */
+    INVALID_ACKNOWLEDGEMENT,
+    /** A queue gives up a released request: its last attempt failed, or it was not completed in time. */
+    ATTEMPTS_EXHAUSTED,
+    /** A queue gives up a released request, because its worker reported that it has failed. */
+    FAILED,
     /** The timestamp is before 1970 or after the year 9999. */
     TIMESTAMP_OUT_OF_RANGE,
     /** The producer's timestamp is further ahead of the clock than {@code requests.max-ahead}. */

@@ -17,6 +17,7 @@ import java.util.Map;
  * @param cost tokens
  * @param attributes the attributes of the request
  * @param payload the payload of the request, null if it has none
+ * @param attempt what its worker must acknowledge; null if the queue does not expect an acknowledgement
  */
 @SuppressWarnings("ArrayRecordComponent") // the payload is carried, never compared
 public record Release(
@@ -30,9 +31,20 @@ public record Release(
         long releaseAtNanos,
         long cost,
         Map<String, String> attributes,
-        byte[] payload) {
+        byte[] payload,
+        Attempt attempt) {
 
     private static final long NANOS_PER_MS = 1_000_000;
+
+    /**
+     * One attempt to process a request.
+     *
+     * @param number counts the releases of the request, from 1
+     * @param receipt names the attempt in its acknowledgement, a {@link Receipt}
+     * @param ackTimeoutMs how long after {@code releaseAt}, and after each EXTEND, the request is released again unless
+     *     the attempt is acknowledged, in milliseconds
+     */
+    public record Attempt(int number, String receipt, long ackTimeoutMs) {}
 
     /**
      * Returns a builder of the first release of a queue without key fields: of one token, queued and released at 0,
@@ -56,7 +68,8 @@ public record Release(
                 .releaseAtNanos(releaseAtNanos)
                 .cost(cost)
                 .attributes(attributes)
-                .payload(payload);
+                .payload(payload)
+                .attempt(attempt);
     }
 
     /**
@@ -81,6 +94,7 @@ public record Release(
         private long cost = 1;
         private Map<String, String> attributes = Map.of();
         private byte[] payload;
+        private Attempt attempt;
 
         private Builder(String requestId, String client, String queue) {
             this.requestId = requestId;
@@ -136,6 +150,12 @@ public record Release(
             return this;
         }
 
+        /** Sets what the worker must acknowledge; null for nothing, the default. */
+        public Builder attempt(Attempt value) {
+            attempt = value;
+            return this;
+        }
+
         /** Returns the release. */
         public Release build() {
             return new Release(
@@ -149,7 +169,8 @@ public record Release(
                     releaseAtNanos,
                     cost,
                     attributes,
-                    payload);
+                    payload,
+                    attempt);
         }
     }
 }

@@ -23,6 +23,8 @@ import java.util.Map;
  *     {@value #MAX_RESERVE_MS} ms; null if it creates none, unless a policy has a concurrency limit
  * @param settles the requestId of the reservation that a {@link RequestKind#SETTLE} ends; null if it ends none, and for
  *     other kinds
+ * @param acknowledgement what a {@link RequestKind#COMPLETE} or {@link RequestKind#EXTEND} reports; null for other
+ *     kinds
  * @param timestampMs the timestamp of the request, in milliseconds since the epoch
  * @param source the position at which the request was read
  */
@@ -42,6 +44,7 @@ public record Request(
         String policyId,
         Long reserveMs,
         String settles,
+        Acknowledgement acknowledgement,
         long timestampMs,
         Source source) {
 
@@ -105,7 +108,7 @@ public record Request(
             case RELEASE, RENEW -> true;
             case SETTLE -> settles != null;
             case CANCEL -> queue == null;
-            case CONSUME, PEEK, RESET -> false;
+            case CONSUME, PEEK, RESET, COMPLETE, EXTEND -> false;
         };
     }
 
@@ -144,6 +147,7 @@ public record Request(
         private String policyId;
         private Long reserveMs;
         private String settles;
+        private Acknowledgement acknowledgement;
         private long timestampMs;
         private Source source = Source.NONE;
 
@@ -167,6 +171,7 @@ public record Request(
             policyId = request.policyId;
             reserveMs = request.reserveMs;
             settles = request.settles;
+            acknowledgement = request.acknowledgement;
             timestampMs = request.timestampMs;
             source = request.source;
         }
@@ -260,6 +265,14 @@ public record Request(
             return this;
         }
 
+        /**
+         * Sets what a {@link RequestKind#COMPLETE} or {@link RequestKind#EXTEND} reports; null for none, the default.
+         */
+        public Builder acknowledgement(Acknowledgement value) {
+            acknowledgement = value;
+            return this;
+        }
+
         /** Sets the timestamp in milliseconds since the epoch. The default is 0. */
         public Builder timestampMs(long value) {
             timestampMs = value;
@@ -294,6 +307,7 @@ public record Request(
                     policyId,
                     reserveMs,
                     settles,
+                    acknowledgement,
                     timestampMs,
                     source);
         }

@@ -34,7 +34,16 @@ public enum RequestKind {
      * Prolongs the reservation with the same requestId and client: it ends as long after this request as it was first
      * granted for.
      */
-    RENEW;
+    RENEW,
+    /** Ends an attempt of a released request: see {@link Acknowledgement}. */
+    COMPLETE,
+    /** Claims an attempt of a released request, and prolongs the time in which it must be completed. */
+    EXTEND;
+
+    /** Returns whether a request of this kind is the answer of a worker to a release, with an {@link Acknowledgement}. */
+    public boolean isAcknowledgement() {
+        return this == COMPLETE || this == EXTEND;
+    }
 
     /** Returns whether limits permit every request of this kind, whatever remains: it corrects earlier charges. */
     public boolean isCorrection() {

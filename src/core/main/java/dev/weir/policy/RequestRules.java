@@ -1,5 +1,6 @@
 package dev.weir.policy;
 
+import dev.weir.event.Acknowledgement;
 import dev.weir.event.LimitOverride;
 import dev.weir.event.Rejection;
 import dev.weir.event.Request;
@@ -95,7 +96,9 @@ public record RequestRules(int maxPayloadBytes, int maxAttributes, int maxAttrib
                     Rejection.INVALID_POLICY_ID,
                     "policyId must be 1 to 128 letters, digits or . _ -, is '" + request.policyId() + "'");
         }
-        return checkReservation(request).or(() -> checkAttributes(request.attributes()));
+        return checkReservation(request)
+                .or(() -> checkAcknowledgement(request))
+                .or(() -> checkAttributes(request.attributes()));
     }
 
     private static Optional<Violation> checkReservation(Request request) {
@@ -138,6 +141,46 @@ public record RequestRules(int maxPayloadBytes, int maxAttributes, int maxAttrib
                 : isTooLong(request.settles())
                         ? tooLong(Rejection.INVALID_RESERVATION, "settles", request.settles())
                         : Optional.empty();
+    }
+
+    private static Optional<Violation> checkAcknowledgement(Request request) {
+        Acknowledgement reported = request.acknowledgement();
+        RequestKind kind = request.kind();
+        if (!kind.isAcknowledgement()) {
+            return reported == null
+                    ? Optional.empty()
+                    : invalidAcknowledgement(
+                            "receipt is for requests of the kinds COMPLETE and EXTEND, this is a " + kind);
+        }
+        if (reported == null) {
+            return invalidAcknowledgement("receipt is required for " + kind + ": copy it from the release");
+        }
+        try {
+            reported.attempt();
+        } catch (IllegalArgumentException e) {
+            return invalidAcknowledgement(e.getMessage());
+        }
+        boolean isRetry = reported.result() == Acknowledgement.Result.RETRY;
+        Long retryAfterMs = reported.retryAfterMs();
+        if ((kind == RequestKind.COMPLETE) == (reported.result() == null)) {
+            return invalidAcknowledgement(
+                    kind == RequestKind.COMPLETE
+                            ? "result is required for COMPLETE: done, retry or failed"
+                            : "result is for requests of the kind COMPLETE, this is an EXTEND");
+        }
+        if (retryAfterMs != null
+                && (!isRetry || retryAfterMs < 0 || retryAfterMs > Acknowledgement.MAX_RETRY_AFTER_MS)) {
+            return invalidAcknowledgement("retryAfterMs must be 0 to " + Acknowledgement.MAX_RETRY_AFTER_MS
+                    + ", and the result retry, is " + retryAfterMs);
+        }
+        return reported.error() != null && length(reported.error()) > Acknowledgement.MAX_ERROR_LENGTH
+                ? invalidAcknowledgement("error has " + length(reported.error()) + " characters; the maximum is "
+                        + Acknowledgement.MAX_ERROR_LENGTH)
+                : Optional.empty();
+    }
+
+    private static Optional<Violation> invalidAcknowledgement(String detail) {
+        return violation(Rejection.INVALID_ACKNOWLEDGEMENT, detail);
     }
 
     private Optional<Violation> checkAttributes(Map<String, String> attributes) {

@@ -87,6 +87,11 @@ final class AdmissionRules {
                 : QueueDecisions.noQueue(admission, nowMs);
     }
 
+    /** Returns the answer to a worker whose bucket does not exist. */
+    static Decision staleAttempt(Admission answer, long nowNanos) {
+        return QueueDecisions.staleAttempt(answer, nowNanos / NANOS_PER_MS);
+    }
+
     static boolean isCancel(Admission admission) {
         return admission.request().kind() == RequestKind.CANCEL;
     }

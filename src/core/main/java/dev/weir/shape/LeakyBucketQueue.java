@@ -1,24 +1,32 @@
 package dev.weir.shape;
 
+import dev.weir.event.Acknowledgement;
 import dev.weir.event.Admission;
 import dev.weir.event.Decision;
 import dev.weir.event.LimitStatus;
 import dev.weir.event.Outcome;
 import dev.weir.event.Reason;
+import dev.weir.event.Receipt;
+import dev.weir.event.Rejection;
 import dev.weir.event.Release;
 import dev.weir.event.Request;
 import dev.weir.event.RequestKind;
 import dev.weir.shape.backlog.BucketContents;
-import dev.weir.shape.backlog.FlowQueue;
+import dev.weir.shape.backlog.Head;
 import dev.weir.shape.backlog.QueueBacklog;
 import dev.weir.shape.backlog.QueueOccupancy;
 import dev.weir.shape.backlog.QueueStore;
 import dev.weir.shape.backlog.QueueStore.Place;
+import dev.weir.shape.backlog.Slot;
+import dev.weir.shape.backlog.Slot.Attempted;
+import dev.weir.shape.backlog.Slot.Phase.Backoff;
+import dev.weir.shape.backlog.Slot.Phase.InFlight;
 import dev.weir.shape.backlog.Slot.Waiting;
 import dev.weir.shape.backlog.WaitingRequests;
 import dev.weir.shape.backlog.WorkBudget;
 import dev.weir.shape.rules.BucketId;
 import dev.weir.shape.rules.Flow;
+import dev.weir.shape.rules.InFlightRules;
 import dev.weir.shape.rules.Pacing;
 import dev.weir.shape.rules.QueueDecisions;
 import dev.weir.shape.rules.QueueRules;
@@ -113,7 +121,7 @@ final class LeakyBucketQueue {
     }
 
     /** Restores what waits from the slots, if the state that it was created from had no summary of it. */
-    void restore(Consumer<BiConsumer<Place, Waiting>> slots) {
+    void restore(Consumer<BiConsumer<Place, Slot>> slots) {
         if (!isSummarized) {
             waitingRequests.restore(slots);
         }
@@ -134,9 +142,16 @@ final class LeakyBucketQueue {
         return id;
     }
 
-    /** Returns whether nothing waits and past releases no longer matter, so that a new bucket would behave the same. */
+    /**
+     * Returns whether nothing waits or is in flight and past releases no longer matter, so that a new bucket would behave
+     * the same.
+     */
     boolean isIdle(long nowNanos) {
-        return waitingRequests.isEmpty() && idleNanos() <= nowNanos;
+        return isUnused() && idleNanos() <= nowNanos;
+    }
+
+    private boolean isUnused() {
+        return waitingRequests.isEmpty() && waitingRequests.attempts().isEmpty();
     }
 
     /** Returns when the bucket becomes idle if nothing else arrives. */
@@ -285,8 +300,12 @@ final class LeakyBucketQueue {
     Decision check(Admission admission, QueueRules current, long nowNanos) {
         return simulate(current, nowNanos, () -> {
             if (admission.request().kind() == RequestKind.CANCEL) {
-                return QueueDecisions.cancelResult(
-                        admission, waitingRequests.find(WaitingRequests.ticket(admission)) != null, nowMs());
+                return cancelResult(admission, find(admission));
+            }
+            if (admission.request().kind().isAcknowledgement()) {
+                return isOpen(attempted(admission), admission)
+                        ? QueueDecisions.acknowledged(admission, nowMs())
+                        : QueueDecisions.staleAttempt(admission, nowMs());
             }
             return decisionFor(admission, nowMs());
         });
@@ -312,7 +331,11 @@ final class LeakyBucketQueue {
                                 forecast().drainMs()),
                         new QueueView.OneBucket(
                                 outflow.sequence(),
-                                waitingRequests.isEmpty() || isPaused || rules.total() != null
+                                waitingRequests.isEmpty()
+                                                || isPaused
+                                                || rules.total() != null
+                                                || !waitingRequests.hasSlots(
+                                                        waitingRequests.next().headCost())
                                         ? null
                                         : (Long)
                                                 turnNanos(waitingRequests.next().headCost()))));
@@ -382,12 +405,156 @@ final class LeakyBucketQueue {
     /** Withdraws the request with the same requestId and client, the newest if there are several. Answers both. */
     void cancel(Admission cancel, long nowNanos) {
         advanceTo(nowNanos);
-        Place place = waitingRequests.find(WaitingRequests.ticket(cancel));
-        answer(cancel, QueueDecisions.cancelResult(cancel, place != null, nowMs()));
-        if (place != null) {
-            Waiting waiting = waitingRequests.get(place);
-            waitingRequests.leave(place, waiting);
-            answer(waiting.admission(), QueueDecisions.cancelled(waiting.admission(), nowMs()));
+        Place place = find(cancel);
+        Decision result = cancelResult(cancel, place);
+        answer(cancel, result);
+        if (result.outcome() == Outcome.ALLOWED) {
+            Admission withdrawn = remove(place).admission();
+            answer(withdrawn, QueueDecisions.cancelled(withdrawn, nowMs()));
+        }
+    }
+
+    /** Returns the place of the request that a CANCEL names; null if it does not wait and is not in flight. */
+    private Place find(Admission cancel) {
+        return waitingRequests.find(WaitingRequests.ticket(cancel));
+    }
+
+    private Decision cancelResult(Admission cancel, Place place) {
+        boolean isInFlight = place != null
+                && !waitingRequests.attempts().isEmpty()
+                && waitingRequests.attempted(place) != null
+                && waitingRequests.attempted(place).phase() instanceof InFlight;
+        return isInFlight
+                ? QueueDecisions.inFlight(cancel, nowMs())
+                : QueueDecisions.cancelResult(cancel, place != null, nowMs());
+    }
+
+    /** Removes a request that waits for its first attempt or another one. */
+    private Waiting remove(Place place) {
+        Slot slot = waitingRequests.slot(place);
+        if (slot instanceof Attempted attempted) {
+            waitingRequests.end(place, attempted);
+            return attempted.request();
+        }
+        waitingRequests.leave(place, (Waiting) slot);
+        return (Waiting) slot;
+    }
+
+    /** Ends or prolongs the attempt that a worker acknowledges, and answers the worker. */
+    void acknowledge(Admission answer, long nowNanos) {
+        advanceTo(nowNanos);
+        Place place = place(answer);
+        Attempted attempted = attempted(answer);
+        if (!isOpen(attempted, answer)) {
+            answer(answer, QueueDecisions.staleAttempt(answer, nowMs()));
+            return;
+        }
+        answer(answer, QueueDecisions.acknowledged(answer, nowMs()));
+        if (answer.request().kind() == RequestKind.EXTEND) {
+            extend(place, attempted);
+        } else {
+            complete(place, attempted, answer.request().acknowledgement());
+        }
+    }
+
+    private static Place place(Admission answer) {
+        Receipt receipt = answer.request().acknowledgement().attempt();
+        return new Place(new Flow(receipt.flow().tier(), receipt.flow().value()), receipt.position());
+    }
+
+    /** Returns the request that an answer names; null if it does not exist. */
+    private Attempted attempted(Admission answer) {
+        return waitingRequests.attempted(place(answer));
+    }
+
+    /** Returns whether an answer names an attempt of its client that has not ended. */
+    private boolean isOpen(Attempted attempted, Admission answer) {
+        Request request = answer.request();
+        return attempted != null
+                && attempted.attempt() == request.acknowledgement().attempt().attempt()
+                && attempted.request().admission().request().client().equals(request.client())
+                && attempted.phase() instanceof InFlight lasting
+                && lasting.untilMs() > nowMs();
+    }
+
+    private void extend(Place place, Attempted attempted) {
+        InFlight lasting = (InFlight) attempted.phase();
+        InFlightRules limits = rules.inFlight();
+        long untilMs = limits == null
+                ? lasting.untilMs()
+                : Math.min(nowMs() + limits.ackTimeoutMs(), lasting.startedAtMs() + limits.maxDurationMs());
+        InFlight claimed =
+                new InFlight(lasting.slots(), lasting.startedAtMs(), Math.max(lasting.untilMs(), untilMs), true);
+        waitingRequests.update(place, attempted, attempted.in(claimed));
+    }
+
+    private void complete(Place place, Attempted attempted, Acknowledgement outcome) {
+        switch (outcome.result()) {
+            case DONE -> waitingRequests.end(place, attempted);
+            case FAILED -> {
+                Admission failed = attempted.request().admission();
+                giveUp(place, attempted, QueueDecisions.failed(failed, nowMs()), Rejection.FAILED, outcome.error());
+            }
+            case RETRY -> {
+                Attempted failed = attempted.failed(outcome.error());
+                Long afterMs = outcome.retryAfterMs();
+                fail(place, attempted, failed, nowMs() + (afterMs != null ? afterMs : backoffMs(failed.failures())));
+            }
+        }
+    }
+
+    /**
+     * Has a request wait for its next attempt after one that failed, or gives it up.
+     *
+     * @param before the request before that failure
+     * @param failed the request with it
+     * @param retryAtMs when the next attempt can begin
+     */
+    private void fail(Place place, Attempted before, Attempted failed, long retryAtMs) {
+        InFlightRules limits = rules.inFlight();
+        if (limits != null && failed.failures() >= limits.maxAttempts()) {
+            Admission admission = failed.request().admission();
+            Decision decision = QueueDecisions.attemptsExhausted(admission, limits.maxAttempts(), nowMs());
+            giveUp(place, before, decision, Rejection.ATTEMPTS_EXHAUSTED, failed.error());
+        } else {
+            waitingRequests.update(place, before, failed.in(new Backoff(retryAtMs)));
+        }
+    }
+
+    private long backoffMs(int failures) {
+        return rules.inFlight() == null ? 0 : rules.inFlight().backoffMs(failures);
+    }
+
+    private void giveUp(Place place, Attempted attempted, Decision decision, Rejection rejection, String error) {
+        Admission admission = attempted.request().admission();
+        waitingRequests.end(place, attempted);
+        answer(admission, decision);
+        String attempts = attempted.attempt() == 1 ? "1 attempt" : attempted.attempt() + " attempts";
+        String detail = "queue " + rules.id() + ", after " + attempts + (error == null ? "" : ": " + error);
+        effects.add(new QueueEffect.GivenUp(admission, rejection, detail));
+    }
+
+    /** Ends the attempts that have lasted too long, and has requests wait for their turn whose backoff is over. */
+    private void endOverdue(WorkBudget budget) {
+        Place place = waitingRequests.overdue(nowMs());
+        while (place != null && budget.trySpend()) {
+            Attempted attempted = waitingRequests.attempted(place);
+            if (attempted.phase() instanceof InFlight lost) {
+                lose(place, attempted, lost);
+            } else {
+                waitingRequests.makeDue(place, attempted);
+            }
+            place = waitingRequests.overdue(nowMs());
+        }
+    }
+
+    private void lose(Place place, Attempted attempted, InFlight lost) {
+        if (lost.isClaimed()) {
+            Attempted failed = attempted.failed("not completed in time");
+            fail(place, attempted, failed, lost.untilMs() + backoffMs(failed.failures()));
+        } else {
+            Backoff backoff = new Backoff(lost.untilMs() + backoffMs(attempted.failures()));
+            waitingRequests.update(place, attempted, attempted.in(backoff));
         }
     }
 
@@ -398,18 +565,19 @@ final class LeakyBucketQueue {
      */
     void drain(long nowNanos, WorkBudget budget) {
         advanceTo(nowNanos);
+        endOverdue(budget);
         if (mayRelease()) {
             release(budget);
         }
-        expire(nowNanos, budget);
+        expire(nowNanos, budget); // nothing else is overdue
     }
 
     /**
-     * Returns when there is something to {@link #drain}. If nothing waits, returns when a bucket with a key, or of a
+     * Returns when there is something to {@link #drain}. If nothing waits or is in flight, returns when a bucket with a key, or of a
      * deleted queue, becomes {@linkplain #isIdle idle}, and {@link DueTime#NEVER} for others.
      */
     long dueNanos() {
-        if (waitingRequests.isEmpty()) {
+        if (isUnused()) {
             return id.isKeyed() || isDeleted ? idleNanos() : DueTime.NEVER;
         }
         if (isPurging()) {
@@ -418,11 +586,18 @@ final class LeakyBucketQueue {
         if (isPaused) {
             return Math.min(nextExpiryNanos(), PAUSED_UNTIL_NANOS);
         }
-        FlowQueue next = waitingRequests.next();
+        return waitingRequests.isEmpty() ? nextExpiryNanos() : Math.min(releaseNanos(), nextExpiryNanos());
+    }
+
+    /** Returns when the next request can be written as released, or expires; {@link DueTime#NEVER} if it waits for slots. */
+    private long releaseNanos() {
+        Head next = waitingRequests.next();
         long turnNanos = turnNanos(next.headCost());
-        boolean expiresFirst = turnNanos > nanos(next.headExpiresAtMs());
-        long releaseNanos = expiresFirst ? DueTime.NEVER : turnNanos - lookAheadNanos();
-        return Math.min(releaseNanos, nanos(waitingRequests.nextExpiryMs()));
+        long expiryNanos = nanos(next.headExpiresAtMs());
+        boolean expiresFirst = turnNanos > expiryNanos;
+        return expiresFirst
+                ? expiryNanos
+                : waitingRequests.hasSlots(next.headCost()) ? turnNanos - lookAheadNanos() : DueTime.NEVER;
     }
 
     private boolean mayRelease() {
@@ -457,16 +632,20 @@ final class LeakyBucketQueue {
      * {@link DueTime#NEVER} if it expires before.
      */
     long headTurnNanos() {
-        FlowQueue next = waitingRequests.next();
+        Head next = waitingRequests.next();
         long paceNanos = pacing.earliestNanos(outflow.arrival(), next.headCost(), outflow.lastNanos());
         long enqueuedNanos = Math.min(clockNanos, next.headEnqueuedAtMs() * NANOS_PER_MS); // unless time was set back
         long turnNanos = Math.max(Math.max(paceNanos, enqueuedNanos), resumedNanos);
         return turnNanos > headExpiryNanos() ? DueTime.NEVER : turnNanos;
     }
 
-    /** Returns when the next request expires if none leaves before; {@link DueTime#NEVER} if none ever does. */
+    /**
+     * Returns when the next request expires, or the next attempt or backoff is over, if none leaves before;
+     * {@link DueTime#NEVER} if none ever does.
+     */
     long nextExpiryNanos() {
-        return nanos(waitingRequests.nextExpiryMs());
+        return nanos(Math.min(
+                waitingRequests.nextExpiryMs(), waitingRequests.attempts().dueMs()));
     }
 
     /** Returns the total cost of what waits, with each cost capped. */
@@ -493,9 +672,10 @@ final class LeakyBucketQueue {
         release(waitingRequests.next(), atNanos);
     }
 
-    /** Expires what has to expire, without releasing anything. */
+    /** Expires what has to expire and ends the attempts that have lasted too long, without releasing anything. */
     void expire(long nowNanos, WorkBudget budget) {
         advanceTo(nowNanos);
+        endOverdue(budget);
         for (Place place = waitingRequests.nextExpired(nowMs(), budget);
                 place != null;
                 place = waitingRequests.nextExpired(nowMs(), budget)) {
@@ -506,10 +686,12 @@ final class LeakyBucketQueue {
     private void release(WorkBudget budget) {
         long horizonNanos = clockNanos + lookAheadNanos();
         while (!waitingRequests.isEmpty()) {
-            FlowQueue next = waitingRequests.next();
+            Head next = waitingRequests.next();
             long atNanos = turnNanos(next.headCost());
             boolean expiresFirst = atNanos > nanos(next.headExpiresAtMs());
-            boolean isDue = expiresFirst ? next.headExpiresAtMs() <= nowMs() : atNanos <= horizonNanos;
+            boolean isDue = expiresFirst
+                    ? next.headExpiresAtMs() <= nowMs()
+                    : atNanos <= horizonNanos && waitingRequests.hasSlots(next.headCost());
             if (!isDue || !budget.trySpend()) {
                 return;
             }
@@ -521,9 +703,21 @@ final class LeakyBucketQueue {
         }
     }
 
-    private void release(FlowQueue flow, long atNanos) {
-        Waiting waiting = waitingRequests.get(flow.head());
-        waitingRequests.serve(flow, waiting);
+    private void release(Head head, long atNanos) {
+        Place place = head.head();
+        Slot slot = waitingRequests.slot(place);
+        Waiting waiting = slot instanceof Attempted retry ? retry.request() : (Waiting) slot;
+        Release.Attempt attempt = null;
+        if (rules.inFlight() == null) {
+            waitingRequests.serve(head, slot);
+        } else {
+            Attempted attempted = attempt(slot, atNanos, rules.inFlight());
+            waitingRequests.release(head, slot, attempted);
+            attempt = new Release.Attempt(
+                    attempted.attempt(),
+                    receipt(place, attempted.attempt()).text(),
+                    rules.inFlight().ackTimeoutMs());
+        }
         outflow = new OutflowState(
                 pacing.released(outflow.arrival(), waiting.cost(), atNanos),
                 atNanos,
@@ -542,25 +736,43 @@ final class LeakyBucketQueue {
                         .cost(request.cost())
                         .attributes(request.attributes())
                         .payload(request.payload())
+                        .attempt(attempt)
                         .build());
     }
 
+    /** Returns what is kept of a request that is released. */
+    private static Attempted attempt(Slot slot, long atNanos, InFlightRules limits) {
+        long atMs = -Math.floorDiv(-atNanos, NANOS_PER_MS);
+        Waiting waiting = slot instanceof Attempted retry ? retry.request() : ((Waiting) slot).released();
+        InFlight lasting = new InFlight(limits.slots(waiting.cost()), atMs, atMs + limits.ackTimeoutMs(), false);
+        return slot instanceof Attempted retry
+                ? new Attempted(waiting, retry.attempt() + 1, retry.failures(), lasting, retry.error())
+                : new Attempted(waiting, 1, 0, lasting, null);
+    }
+
+    private Receipt receipt(Place place, int attempt) {
+        Receipt.FlowName flow =
+                new Receipt.FlowName(place.flow().tier(), place.flow().value());
+        return new Receipt(rules.id(), id.values(), flow, place.position(), attempt);
+    }
+
     private void expire(Place place) {
-        Waiting waiting = waitingRequests.get(place);
+        Slot slot = waitingRequests.slot(place);
+        Waiting waiting = remove(place);
         Admission admission = waiting.admission();
-        waitingRequests.leave(place, waiting);
-        boolean isDeadline =
-                Long.valueOf(waiting.expiresAtMs()).equals(admission.request().deadlineMs());
+        Long deadlineMs = admission.request().deadlineMs();
+        long expiresAtMs = slot instanceof Attempted ? deadlineMs : waiting.expiresAtMs();
+        boolean isDeadline = deadlineMs != null && deadlineMs == expiresAtMs;
         Long retryAfterMs = isDeadline || isDeleted ? null : forecast().retryAfterMs(admission.request(), true);
         answer(
                 admission,
-                QueueDecisions.expired(
-                        admission, isDeadline ? "deadline" : "max-wait", retryAfterMs, waiting.expiresAtMs()));
+                QueueDecisions.expired(admission, isDeadline ? "deadline" : "max-wait", retryAfterMs, expiresAtMs));
     }
 
     /** Returns whether a request waits whose priority is lower than this one. */
     boolean holdsBelow(int priority) {
-        return !isEmpty() && waitingRequests.occupancy().lowestPriority() < priority;
+        QueueOccupancy occupancy = waitingRequests.occupancy();
+        return occupancy.size() > 0 && occupancy.lowestPriority() < priority;
     }
 
     /** Evicts the newest request of the lowest priority, because of a limit beyond this bucket. There must be one. */

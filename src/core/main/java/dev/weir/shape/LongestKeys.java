@@ -40,7 +40,8 @@ final class LongestKeys {
      * Records the state of a bucket after a change.
      *
      * @param waiting the number of waiting requests, 0 or more
-     * @param sinceMs when the oldest waiting request was queued, in milliseconds since the epoch; null if none waits
+     * @param sinceMs when the oldest request that waits for its first release was queued, in milliseconds since the
+     *     epoch; null if none does. Then the bucket is not listed
      */
     void update(BucketId id, long waiting, Long sinceMs) {
         Entry before = entries.remove(id);
@@ -48,7 +49,7 @@ final class LongestKeys {
             mostWaiting.remove(before);
             longestWait.remove(before);
         }
-        if (waiting == 0) {
+        if (waiting == 0 || sinceMs == null) {
             return;
         }
         Entry entry = new Entry(id, waiting, sinceMs);

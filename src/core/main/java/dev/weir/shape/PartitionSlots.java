@@ -81,7 +81,7 @@ final class PartitionSlots {
     long update(LeakyBucketQueue bucket) {
         if (bucket.isEmpty()) {
             contenders.remove(bucket.id());
-            return bucket.idleNanos();
+            return bucket.dueNanos();
         }
         long turnNanos = bucket.headTurnNanos();
         if (turnNanos == DueTime.NEVER || turnNanos - leadNanos() > bucket.nowNanos()) {

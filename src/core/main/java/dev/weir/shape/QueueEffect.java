@@ -2,6 +2,7 @@ package dev.weir.shape;
 
 import dev.weir.event.Admission;
 import dev.weir.event.Decision;
+import dev.weir.event.Rejection;
 import dev.weir.event.Release;
 import dev.weir.shape.rules.BucketId;
 import dev.weir.shape.total.OutflowState;
@@ -26,6 +27,15 @@ public sealed interface QueueEffect {
      * @param admission the request that is released
      */
     record Released(Admission admission, Release release) implements QueueEffect {}
+
+    /**
+     * Pass on a released request that has ended without success. A decision has been emitted.
+     *
+     * @param admission the request
+     * @param rejection why it is given up
+     * @param detail what happened, in words
+     */
+    record GivenUp(Admission admission, Rejection rejection, String detail) implements QueueEffect {}
 
     /** Send a message. It may arrive late, or not at all. */
     record Sent(QueueMessage message) implements QueueEffect {}

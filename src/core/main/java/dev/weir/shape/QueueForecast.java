@@ -29,8 +29,8 @@ import dev.weir.shape.total.OutflowState;
  *       request that arrives in the millisecond of a release is decided before it.
  * </ul>
  *
- * <p>Under a total, releases also depend on other buckets and partitions. Then the lower bound is still right, the wait
- * is unknown, and the time of the next release is estimated.
+ * <p>Under a total, releases also depend on other buckets and partitions, and with slots on workers. Then the lower bound
+ * is still right, the wait is unknown, and the time of the next release is estimated.
  */
 final class QueueForecast {
 
@@ -84,19 +84,25 @@ final class QueueForecast {
                     expiry.isDeadline() ? null : retryAfterMs(request, true),
                     nowMs());
         }
-        if (isFull() && rules.share(flow.tier()).priority() <= occupancy.lowestPriority()) {
+        if (isFull() && !holdsBelow(rules.share(flow.tier()).priority())) {
             return noRoom(admission, Reason.QUEUE_FULL);
         }
         long waitMs = Math.min(ceilMs(latestNanos - clockNanos), expiry.atMs() - nowMs());
         return QueueDecisions.queued(
-                admission,
-                ahead.most().requests() + 1,
-                rules.total() == null && !isPaused ? (Long) waitMs : null,
-                nowMs());
+                admission, ahead.most().requests() + 1, isOwnPace() && !isPaused ? (Long) waitMs : null, nowMs());
     }
 
     boolean isFull() {
-        return occupancy.size() >= rules.capacity();
+        return waiting.size() >= rules.capacity();
+    }
+
+    private boolean holdsBelow(int priority) {
+        return occupancy.size() > 0 && occupancy.lowestPriority() < priority;
+    }
+
+    /** Returns whether only the pace of this bucket delays requests. */
+    private boolean isOwnPace() {
+        return rules.total() == null && rules.inFlight() == null;
     }
 
     /** Returns the denial of a request for which there is no room. */
@@ -169,9 +175,9 @@ final class QueueForecast {
      * capacity was lowered or under a total, possibly a later one.
      */
     private long roomAtMs() {
-        long tooMany = occupancy.size() - rules.capacity();
+        long tooMany = waiting.size() - rules.capacity();
         long nanos = nextDepartureNanos();
-        if (tooMany > 0) {
+        if (tooMany > 0 && occupancy.size() > 0) {
             long largest = occupancy.largestCost();
             boolean isMore = largest > 0 && tooMany > occupancy.tokens() / largest;
             Ahead before = new Ahead(tooMany, isMore ? occupancy.tokens() : tooMany * largest);
@@ -184,8 +190,14 @@ final class QueueForecast {
         return Math.floorDiv(Math.max(clockNanos, nanos), NANOS_PER_MS) + 1;
     }
 
-    /** Returns when the next request leaves by the pace of this bucket, or expires. */
+    /**
+     * Returns when the next request leaves by the pace of this bucket, or expires. If it waits for slots, or only for the
+     * end of its backoff, returns when the first attempt or backoff is over.
+     */
     private long nextDepartureNanos() {
+        if (waiting.isEmpty() || !waiting.hasSlots(waiting.next().headCost())) {
+            return Math.min(nanos(waiting.attempts().dueMs()), nanos(waiting.nextExpiryMs()));
+        }
         long turnNanos = turnNanos(AheadRange.NOTHING, waiting.next().headCost());
         boolean isHopeless = turnNanos > nanos(waiting.next().headExpiresAtMs());
         long expiryNanos = nanos(waiting.nextExpiryMs());
@@ -195,11 +207,12 @@ final class QueueForecast {
     /** Returns a lower bound of when a request that arrives now leaves, if it does before it expires. */
     private long leastTurnNanos(Flow flow, long cost, AheadRange ahead, long latestNanos, QueueExpiry expiry) {
         long soonestExpiryMs = waiting.soonestExpiryMs();
-        if (soonestExpiryMs > expiry.atMs() || nanos(soonestExpiryMs) >= latestNanos) {
+        boolean leavesInTime = rules.inFlight() == null && nanos(soonestExpiryMs) >= latestNanos;
+        if (soonestExpiryMs > expiry.atMs() || leavesInTime) {
             return turnNanos(ahead.least(), cost);
         }
         Ahead own = waiting.of(flow);
-        boolean isOwnPace = rules.total() == null; // otherwise requests can expire while they wait for the total
+        boolean isOwnPace = isOwnPace(); // otherwise requests can expire while they wait for the total or for slots
         boolean isAlone = occupancy.from(flow.tier()).requests() == own.requests();
         if (isOwnPace && isAlone && isInTime(flow, soonestExpiryMs)) {
             return turnNanos(ahead.least(), cost);
@@ -244,7 +257,7 @@ final class QueueForecast {
     }
 
     /**
-     * Returns how long until all waiting requests have left; under a total, at least. A last request that costs at most
+     * Returns how long until all waiting requests have left; under a total or with slots, at least. A last request that costs at most
      * the burst leaves one burst before the end of its slots, whatever its cost, so the result is the same as with a
      * cost of 1.
      */

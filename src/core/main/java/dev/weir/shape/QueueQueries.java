@@ -43,6 +43,12 @@ public final class QueueQueries {
         }
         QueueRules inForce = rules.of(admission.queue());
         QueueRules current = AdmissionRules.admitting(inForce, admissions.inUse(admission.queue(), inForce, nowNanos));
+        if (admission.request().kind().isAcknowledgement()) {
+            LeakyBucketQueue bucket = peekBucket(BucketId.of(admission), null, nowNanos);
+            return bucket == null
+                    ? AdmissionRules.staleAttempt(admission, nowNanos)
+                    : bucket.check(admission, current, nowNanos);
+        }
         Decision fault = admissions.fault(admission, current, nowNanos);
         if (fault != null) {
             return fault;

@@ -6,7 +6,7 @@ import dev.weir.event.Admission;
 import dev.weir.event.Decision;
 import dev.weir.shape.backlog.QueueStore;
 import dev.weir.shape.backlog.QueueStore.Place;
-import dev.weir.shape.backlog.Slot.Waiting;
+import dev.weir.shape.backlog.Slot;
 import dev.weir.shape.backlog.WorkBudget;
 import dev.weir.shape.rules.BucketId;
 import dev.weir.shape.rules.QueueRules;
@@ -69,8 +69,11 @@ public final class Shaper {
         /** Passes on what was stored last of each queue, bucket and ledger; each queue before its buckets. */
         void readStates(Consumer<QueueEffect.StateStored> states);
 
-        /** Passes on the requests that wait in a bucket; those of one flow in the order of their positions. */
-        void readWaiting(BucketId bucket, BiConsumer<Place, Waiting> requests);
+        /**
+         * Passes on the requests that wait in a bucket, or were released by it and have not ended; those of one flow in
+         * the order of their positions.
+         */
+        void readWaiting(BucketId bucket, BiConsumer<Place, Slot> requests);
     }
 
     /**
@@ -138,7 +141,7 @@ public final class Shaper {
     }
 
     /**
-     * Admits a request to its bucket, or withdraws one from it, and answers it in any case. A repeat gets the first
+     * Admits a request to its bucket, withdraws one from it, or ends an attempt, and answers it in any case. A repeat gets the first
      * answer, whatever happened to the request since.
      *
      * @param number the request's number in the order of arrival
@@ -151,6 +154,10 @@ public final class Shaper {
         }
         QueueRules inForce = rules.of(admission.queue());
         buckets.adopt(admission.queue(), inForce, nowNanos);
+        if (admission.request().kind().isAcknowledgement()) {
+            acknowledge(admission, nowNanos);
+            return end(nowNanos);
+        }
         QueueRules current = AdmissionRules.admitting(inForce, buckets.queue(admission.queue()));
         Decision fault = admissions.fault(admission, current, nowNanos);
         if (fault != null) {
@@ -174,6 +181,15 @@ public final class Shaper {
             buckets.evictBeyondTotal(id, AdmissionRules.priority(admission, current), nowNanos);
         }
         return end(nowNanos);
+    }
+
+    /** Passes the answer of a worker to the bucket of its receipt, which can be one of a queue that drains. */
+    private void acknowledge(Admission answer, long nowNanos) {
+        boolean isFound =
+                buckets.use(BucketId.of(answer), null, nowNanos, bucket -> bucket.acknowledge(answer, nowNanos));
+        if (!isFound) {
+            effects.decide(answer, AdmissionRules.staleAttempt(answer, nowNanos));
+        }
     }
 
     /**

@@ -2,6 +2,7 @@ package dev.weir.shape;
 
 import dev.weir.decision.state.IdempotencyCache;
 import dev.weir.decision.state.KeyValueTable;
+import dev.weir.event.Acknowledgement;
 import dev.weir.event.Admission;
 import dev.weir.event.Decision;
 import dev.weir.event.PolicyVersion;
@@ -13,7 +14,6 @@ import dev.weir.shape.backlog.QueueStore.ExpiryTimer;
 import dev.weir.shape.backlog.QueueStore.Place;
 import dev.weir.shape.backlog.QueueStore.Ticket;
 import dev.weir.shape.backlog.Slot;
-import dev.weir.shape.backlog.Slot.Waiting;
 import dev.weir.shape.rules.BucketId;
 import dev.weir.shape.rules.QueueRules;
 import dev.weir.shape.rules.TierShare;
@@ -46,6 +46,7 @@ public final class QueueHarness {
     final IdempotencyCache idempotencyCache = IdempotencyCache.inMemory(100, 0);
     final List<Decision> decisions = new ArrayList<>();
     public final List<Release> releases = new ArrayList<>();
+    final List<QueueEffect.GivenUp> givenUp = new ArrayList<>();
     final Map<BucketId, BucketState> saved = new HashMap<>();
     final Map<String, OutflowState> ledgers = new HashMap<>();
     final Map<BucketId, QueueOrders> orders = new HashMap<>();
@@ -112,13 +113,13 @@ public final class QueueHarness {
                     }
 
                     @Override
-                    public void readWaiting(BucketId bucket, BiConsumer<Place, Waiting> requests) {
+                    public void readWaiting(BucketId bucket, BiConsumer<Place, Slot> requests) {
                         ((HeapQueueStore<Place, Slot>) of(bucket).slots())
                                 .entries.entrySet().stream()
-                                        .filter(entry -> entry.getValue() instanceof Waiting)
+                                        .filter(entry -> !(entry.getValue() instanceof Slot.Gap))
                                         .sorted(Comparator.comparing(
                                                 entry -> entry.getKey().position()))
-                                        .forEach(entry -> requests.accept(entry.getKey(), (Waiting) entry.getValue()));
+                                        .forEach(entry -> requests.accept(entry.getKey(), entry.getValue()));
                     }
                 },
                 hotKeys);
@@ -131,6 +132,8 @@ public final class QueueHarness {
                 decisions.add(decided.decision());
             } else if (effect instanceof QueueEffect.Released released) {
                 releases.add(released.release());
+            } else if (effect instanceof QueueEffect.GivenUp given) {
+                givenUp.add(given);
             } else if (effect instanceof QueueEffect.BucketStored stored) {
                 putOrRemove(saved, stored.id(), stored.state());
             } else if (effect instanceof QueueEffect.QueueStored stored) {
@@ -198,6 +201,34 @@ public final class QueueHarness {
 
     Decision cancel(String id, String client, long nowMs) {
         return send(admission(RequestKind.CANCEL, id, client, null, 1, null), nowMs);
+    }
+
+    /** Sends what a worker reports about a release, and returns the answer. */
+    Decision acknowledge(Release release, String client, RequestKind kind, Acknowledgement.Result result, long nowMs) {
+        return acknowledge(release, client, kind, result, null, nowMs);
+    }
+
+    Decision acknowledge(
+            Release release,
+            String client,
+            RequestKind kind,
+            Acknowledgement.Result result,
+            Long retryAfterMs,
+            long nowMs) {
+        Request request = Request.builder(release.requestId(), client)
+                .kind(kind)
+                .acknowledgement(new Acknowledgement(release.attempt().receipt(), result, retryAfterMs, null))
+                .source(0, 0)
+                .build();
+        return send(Admission.acknowledgement(request), nowMs);
+    }
+
+    Decision done(Release release, long nowMs) {
+        return acknowledge(release, release.client(), RequestKind.COMPLETE, Acknowledgement.Result.DONE, nowMs);
+    }
+
+    Decision extend(Release release, long nowMs) {
+        return acknowledge(release, release.client(), RequestKind.EXTEND, null, nowMs);
     }
 
     public Decision send(Admission admission, long nowMs) {

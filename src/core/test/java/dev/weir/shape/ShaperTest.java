@@ -65,7 +65,7 @@ class ShaperTest {
                 public void readStates(Consumer<QueueEffect.StateStored> states) {}
 
                 @Override
-                public void readWaiting(BucketId bucket, BiConsumer<Place, Slot.Waiting> requests) {}
+                public void readWaiting(BucketId bucket, BiConsumer<Place, Slot> requests) {}
             },
             1_000);
 

@@ -102,7 +102,7 @@ public record ClusterOverview(
             String id,
             boolean deleted,
             Long keys,
-            long limit,
+            Long limit,
             long perMs,
             long burst,
             long capacity,

@@ -61,6 +61,7 @@ public record InstanceStatus(
      *     rules
      * @param keys the number of keys in use; null if the queue has no key fields. If it has, the rules apply to
      *     each key
+     * @param limit null if the queue has no rate
      * @param maxWaitMs null if there is no bound
      * @param waitsMs the waits of requests that were released in the last minute
      * @param drainMs the time until all waiting requests are released; with key fields, that of the slowest key of
@@ -72,7 +73,7 @@ public record InstanceStatus(
             String id,
             boolean deleted,
             Long keys,
-            long limit,
+            Long limit,
             long perMs,
             long burst,
             long capacity,

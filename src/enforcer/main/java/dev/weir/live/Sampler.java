@@ -236,7 +236,7 @@ public final class Sampler implements AutoCloseable {
                 rules.id(),
                 view.isDeleted(),
                 view.buckets() instanceof QueueView.SeveralBuckets several ? (Long) several.keys() : null,
-                rules.limit(),
+                rules.hasRate() ? (Long) rules.limit() : null,
                 rules.perMs(),
                 rules.burst(),
                 rules.capacity(),

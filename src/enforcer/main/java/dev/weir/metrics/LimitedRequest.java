@@ -19,12 +19,13 @@ public record LimitedRequest(String client, String policy, Reason reason) implem
 
     /**
      * Returns whether a decision limits its request: it denies it, delays it, or ends its wait without a release. To
-     * cancel a request does not limit it, nor does a reset that names a policy that does not apply, or the renewal of a
-     * reservation that has ended.
+     * cancel a request does not limit it, nor does a reset that names a policy that does not apply, the renewal of a
+     * reservation that has ended, or what a worker reports.
      */
     public static boolean isLimited(Decision decision) {
         return switch (decision.reason()) {
-            case CANCELLED, NOT_WAITING, POLICY_NOT_APPLICABLE, RESERVATION_ENDED -> false;
+            case CANCELLED, NOT_WAITING, POLICY_NOT_APPLICABLE, RESERVATION_ENDED, STALE_ATTEMPT, IN_FLIGHT, FAILED ->
+                false;
             case THROTTLED -> true;
             default -> decision.outcome() == Outcome.DENIED || decision.outcome() == Outcome.EXPIRED;
         };

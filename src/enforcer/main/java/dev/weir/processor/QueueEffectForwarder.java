@@ -3,13 +3,16 @@ package dev.weir.processor;
 import dev.weir.event.Admission;
 import dev.weir.event.Decision;
 import dev.weir.event.Release;
+import dev.weir.event.Request;
 import dev.weir.metrics.EnforcerMetrics;
 import dev.weir.requests.CarriedHeaders;
+import dev.weir.requests.DeadLetterForwarder;
 import dev.weir.requests.ReservationCancellation;
 import dev.weir.shape.QueueEffect;
 import dev.weir.shape.QueueMessage;
 import dev.weir.shape.rules.QueueRules;
 import dev.weir.storage.StoredQueues;
+import dev.weir.wire.RequestCodec;
 import java.nio.charset.StandardCharsets;
 import java.util.List;
 import java.util.function.Function;
@@ -22,6 +25,8 @@ import org.apache.kafka.streams.processor.api.Record;
  * with a reservation will not be released, the task of its client gets a {@link ReservationCancellation}.
  *
  * @param rules returns the rules of a queue by its id, null if it was deleted
+ * @param deadLetters receives the requests that a queue gives up
+ * @param requestsTopic the topic from which requests are read
  */
 record QueueEffectForwarder(
         ProcessorContext<byte[], Object> context,
@@ -29,7 +34,11 @@ record QueueEffectForwarder(
         ReplyForwarder replies,
         EnforcerMetrics metrics,
         Function<String, QueueRules> rules,
-        StoredQueues queues) {
+        StoredQueues queues,
+        DeadLetterForwarder deadLetters,
+        String requestsTopic) {
+
+    private static final RequestCodec REQUESTS = new RequestCodec();
 
     /** @param nowMs the queue time in milliseconds */
     void carryOut(List<QueueEffect> effects, long nowMs) {
@@ -40,6 +49,8 @@ record QueueEffectForwarder(
                 decide(decided.admission(), decided.decision(), nowMs);
             } else if (effect instanceof QueueEffect.Released released) {
                 release(released.admission(), released.release(), nowMs);
+            } else if (effect instanceof QueueEffect.GivenUp given) {
+                giveUp(given);
             } else {
                 send(((QueueEffect.Sent) effect).message(), nowMs);
             }
@@ -79,6 +90,17 @@ record QueueEffectForwarder(
     private void release(Admission admission, Release release, long nowMs) {
         metrics.released(release, rules.apply(release.queue()), nowMs);
         context.forward(record(admission, release, nowMs), outlets.releases());
+    }
+
+    /** Writes a request that is given up to the dead letters, as it was read, so that it can be sent again. */
+    private void giveUp(QueueEffect.GivenUp given) {
+        Request request = given.admission().request();
+        Record<byte[], byte[]> record = new Record<>(
+                request.client().getBytes(StandardCharsets.UTF_8),
+                REQUESTS.encode(request),
+                request.timestampMs(),
+                CarriedHeaders.to(given.admission().headers()));
+        deadLetters.reject(record, given.rejection(), given.detail(), requestsTopic, request.source());
     }
 
     private static Record<byte[], Object> record(Admission admission, Object value, long nowMs) {

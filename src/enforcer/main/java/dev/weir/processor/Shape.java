@@ -2,6 +2,7 @@ package dev.weir.processor;
 
 import dev.weir.config.WeirConfig;
 import dev.weir.fault.UnreadableException;
+import dev.weir.kafka.Topics;
 import dev.weir.metrics.EnforcerMetrics;
 import dev.weir.processor.policy.PolicyRegistry;
 import dev.weir.requests.DeadLetterForwarder;
@@ -71,8 +72,15 @@ public final class Shape implements Processor<byte[], byte[], byte[], Object> {
                 new Shaper.Messaging(partition, config.commits().max().toMillis() + READ_DELAY_MS),
                 config.shaping().hotKeys());
         ReplyForwarder toRequesters = new ReplyForwarder(context, outlets.replies, replies, metrics);
-        QueueEffectForwarder forwarder =
-                new QueueEffectForwarder(context, outlets, toRequesters, metrics, policies::queue, queues);
+        QueueEffectForwarder forwarder = new QueueEffectForwarder(
+                context,
+                outlets,
+                toRequesters,
+                metrics,
+                policies::queue,
+                queues,
+                rejections,
+                Topics.of(config).requests());
         ticks.open(context);
         task = new QueueTask(context, policies, forwarder, ticks, shaper);
         open.add(partition, task);

@@ -204,18 +204,25 @@ public final class StoredQueues implements Shaper.Tables {
 
     /** @throws DamagedStoreException if entries are missing */
     @Override
-    public void readWaiting(BucketId bucket, BiConsumer<QueueStore.Place, Slot.Waiting> requests) {
+    public void readWaiting(BucketId bucket, BiConsumer<QueueStore.Place, Slot> requests) {
         long withTicket = 0;
         try (KeyValueIterator<Bytes, byte[]> all = slots.range(key(bucket), end(bucket))) {
             while (all.hasNext()) {
                 KeyValue<Bytes, byte[]> entry = all.next();
-                if (codec.decodeSlot(entry.value) instanceof Slot.Waiting waiting) {
-                    requests.accept(QueueKeys.readSlot(entry.key.get()).place(), waiting);
-                    withTicket += waiting.hasTicket() ? 1 : 0;
+                Slot slot = codec.decodeSlot(entry.value);
+                if (!(slot instanceof Slot.Gap)) {
+                    requests.accept(QueueKeys.readSlot(entry.key.get()).place(), slot);
+                    withTicket += hasTicket(slot) ? 1 : 0;
                 }
             }
         }
         requireTickets(bucket, withTicket);
+    }
+
+    private static boolean hasTicket(Slot slot) {
+        return slot instanceof Slot.Attempted attempted
+                ? attempted.request().hasTicket()
+                : ((Slot.Waiting) slot).hasTicket();
     }
 
     private void requireTickets(BucketId bucket, long expected) {

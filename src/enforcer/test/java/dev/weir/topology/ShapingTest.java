@@ -5,6 +5,7 @@ import static org.assertj.core.api.Assertions.tuple;
 
 import dev.weir.config.WeirConfig;
 import dev.weir.definition.PolicyFile;
+import dev.weir.event.Acknowledgement;
 import dev.weir.event.Decision;
 import dev.weir.event.DecisionContext;
 import dev.weir.event.Outcome;
@@ -72,6 +73,7 @@ class ShapingTest {
     private TestOutputTopic<byte[], byte[]> decided;
     private TestOutputTopic<byte[], byte[]> answered;
     private TestOutputTopic<byte[], byte[]> released;
+    private TestOutputTopic<byte[], byte[]> deadLetters;
 
     @BeforeEach
     void open() {
@@ -93,6 +95,7 @@ class ShapingTest {
         decided = out(deciding, topics.decisions());
         answered = out(shaping, topics.decisions());
         released = out(shaping, topics.releases());
+        deadLetters = out(shaping, topics.deadLetters());
         for (TopologyTestDriver driver : List.of(deciding, shaping)) {
             policies.add(driver.createInputTopic(topics.policies(), new StringSerializer(), new ByteArraySerializer()));
         }
@@ -172,6 +175,92 @@ class ShapingTest {
             releases.add(new ReleaseCodec().decode(release.value()));
         }
         return releases;
+    }
+
+    private Decision acknowledge(Release release, String client, RequestKind kind, Acknowledgement.Result result)
+            throws UnreadableException {
+        String error = result == Acknowledgement.Result.RETRY ? "no carrier" : null;
+        Request request = Request.builder("ack", client)
+                .kind(kind)
+                .acknowledgement(new Acknowledgement(release.attempt().receipt(), result, null, error))
+                .build();
+        requests.pipeInput(client.getBytes(StandardCharsets.UTF_8), new RequestCodec().encode(request));
+        admissionsOut.readRecordsToList().forEach(admissionsIn::pipeInput);
+        return new DecisionCodec().decode(answered.readValue());
+    }
+
+    private static final String SLOTS = "{'id':'sms','max-in-flight':2,'ack-timeout':'1s','max-attempts':2,"
+            + "'retry-backoff':'100ms','look-ahead':'0s'}";
+
+    /** Applies a queue with slots as a record, since files cannot have them yet. */
+    private void applySlots(String queue) throws Exception {
+        apply(ALL);
+        rules(new PolicyAvro.Applied(PolicyAvro.Kind.QUEUE, "sms", 2, queue.replace('\'', '"'), 0));
+    }
+
+    @Test
+    void a_queue_with_slots_releases_the_next_request_when_one_is_completed() throws Exception {
+        applySlots(SLOTS);
+        for (String id : List.of("a", "b", "c")) {
+            assertThat(ask(id, null).outcome()).isEqualTo(Outcome.QUEUED);
+        }
+        List<Release> first = releases(20);
+        assertThat(first).extracting(Release::requestId).containsExactly("a", "b");
+        assertThat(ask(RequestKind.CANCEL, "a", null, "sms"))
+                .returns(Reason.IN_FLIGHT, Decision::reason)
+                .returns(409, Decision::httpStatus);
+        assertThat(acknowledge(first.get(0), "mallory", RequestKind.COMPLETE, Acknowledgement.Result.DONE)
+                        .reason())
+                .isEqualTo(Reason.STALE_ATTEMPT);
+        assertThat(releases(20)).isEmpty();
+        assertThat(acknowledge(first.get(0), "alice", RequestKind.COMPLETE, Acknowledgement.Result.DONE))
+                .returns(Outcome.ALLOWED, Decision::outcome)
+                .returns(Reason.COMPLETED, Decision::reason);
+        assertThat(releases(20)).extracting(Release::requestId).containsExactly("c");
+        assertThat(acknowledge(first.get(0), "alice", RequestKind.COMPLETE, Acknowledgement.Result.DONE))
+                .returns(Reason.STALE_ATTEMPT, Decision::reason)
+                .returns(410, Decision::httpStatus);
+    }
+
+    @Test
+    void a_release_that_no_worker_claims_is_released_again_and_never_given_up() throws Exception {
+        applySlots(SLOTS.replace("'id':", "'key':['tier'],'id':"));
+        ask("a", "gold");
+        assertThat(releases(10_000))
+                .extracting(release -> release.attempt().number())
+                .containsExactly(1, 2, 3, 4, 5, 6, 7, 8, 9, 10);
+        assertThat(deadLetters.isEmpty()).isTrue();
+    }
+
+    @Test
+    void a_request_whose_attempts_fail_is_denied_and_becomes_a_dead_letter() throws Exception {
+        applySlots(SLOTS);
+        ask("a", null);
+        Release first = releases(20).get(0);
+        assertThat(acknowledge(first, "alice", RequestKind.COMPLETE, Acknowledgement.Result.RETRY)
+                        .reason())
+                .isEqualTo(Reason.COMPLETED);
+        assertThat(releases(90)).isEmpty();
+        Release second = releases(20).get(0);
+        assertThat(second.attempt().number()).isEqualTo(2);
+        assertThat(acknowledge(second, "alice", RequestKind.EXTEND, null).reason())
+                .isEqualTo(Reason.EXTENDED);
+        assertThat(releases(1_100)).isEmpty();
+        assertThat(laterDecisions())
+                .extracting(Decision::requestId, Decision::outcome, Decision::reason)
+                .containsExactly(tuple("a", Outcome.DENIED, Reason.ATTEMPTS_EXHAUSTED));
+        TestRecord<byte[], byte[]> dead = deadLetters.readRecord();
+        assertThat(new String(dead.headers().lastHeader("weir.reason").value(), StandardCharsets.UTF_8))
+                .isEqualTo("ATTEMPTS_EXHAUSTED");
+        assertThat(new String(dead.headers().lastHeader("weir.detail").value(), StandardCharsets.UTF_8))
+                .isEqualTo("queue sms, after 2 attempts: not completed in time");
+        assertThat(new RequestCodec().decode(dead.value(), 0, Request.Source.NONE))
+                .returns("a", Request::requestId)
+                .extracting(Request::payload)
+                .isEqualTo(new byte[] {1, 2});
+        assertThat(shaping.getKeyValueStore(Stores.QUEUE_SLOTS).all())
+                .toIterable()
+                .isEmpty();
     }
 
     @Test

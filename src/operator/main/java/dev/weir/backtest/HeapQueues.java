@@ -52,5 +52,5 @@ public final class HeapQueues implements Shaper.Tables {
     public void readStates(Consumer<QueueEffect.StateStored> states) {}
 
     @Override
-    public void readWaiting(BucketId bucket, BiConsumer<QueueStore.Place, Slot.Waiting> requests) {}
+    public void readWaiting(BucketId bucket, BiConsumer<QueueStore.Place, Slot> requests) {}
 }

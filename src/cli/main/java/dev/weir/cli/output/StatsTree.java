@@ -56,7 +56,9 @@ public final class StatsTree {
         if (rules == null) {
             return;
         }
-        putRate(tree.putObject("rate"), rules.limit(), rules.perMs());
+        if (rules.hasRate()) {
+            putRate(tree.putObject("rate"), rules.limit(), rules.perMs());
+        }
         if (rules.isKeyed()) {
             if (rules.total() != null) {
                 putRate(

@@ -58,6 +58,11 @@ public final class JsonFields {
         return value;
     }
 
+    /** Returns whether there is a field, which may be null. */
+    boolean has(String name) {
+        return tree.has(name);
+    }
+
     boolean isNull(String name) throws UnreadableException {
         return field(name).isNull();
     }

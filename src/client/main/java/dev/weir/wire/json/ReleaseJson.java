@@ -9,7 +9,8 @@ import java.math.BigDecimal;
 
 /**
  * A writer of releases as NDJSON: one JSON object per line, with the fields of the Avro record. Times are in
- * milliseconds; {@code releaseAt} has decimals, down to the nanosecond. The payload is base64.
+ * milliseconds; {@code releaseAt} has decimals, down to the nanosecond. The payload is base64. The fields of the attempt
+ * are those of the release, and are left out if there is none.
  */
 public final class ReleaseJson extends NdjsonWriter<Release> {
 
@@ -56,7 +57,14 @@ public final class ReleaseJson extends NdjsonWriter<Release> {
                 json.scaled("releaseAt", MS_DECIMALS),
                 json.number("cost"),
                 json.texts("attributes"),
-                json.bytesOrNull("payload"));
+                json.bytesOrNull("payload"),
+                attempt(json));
+    }
+
+    private static Release.Attempt attempt(JsonFields json) throws UnreadableException {
+        return json.has("receipt")
+                ? new Release.Attempt((int) json.number("attempt"), json.text("receipt"), json.number("ackTimeoutMs"))
+                : null;
     }
 
     @Override
@@ -79,6 +87,11 @@ public final class ReleaseJson extends NdjsonWriter<Release> {
             json.writeBinary(release.payload());
         }
         texts(json, "queueKey", release.key());
+        if (release.attempt() != null) {
+            json.writeNumberField("attempt", release.attempt().number());
+            json.writeStringField("receipt", release.attempt().receipt());
+            json.writeNumberField("ackTimeoutMs", release.attempt().ackTimeoutMs());
+        }
     }
 
     /** Returns nanoseconds as milliseconds without trailing zeros, such as {@code 1000} or {@code 1000.02}. */

@@ -5,6 +5,7 @@ import com.fasterxml.jackson.core.JsonParseException;
 import com.fasterxml.jackson.core.JsonParser;
 import com.fasterxml.jackson.core.JsonProcessingException;
 import com.fasterxml.jackson.core.JsonToken;
+import dev.weir.event.Acknowledgement;
 import dev.weir.event.LimitOverride;
 import dev.weir.event.Request;
 import dev.weir.event.RequestKind;
@@ -23,7 +24,8 @@ import java.util.function.Supplier;
 /**
  * The reader of requests in NDJSON: one JSON object per line, with the fields of the Avro event, {@code timestamp} and,
  * for a request that was read from a topic, {@code partition} and {@code offset}. The payload is base64. In place of
- * {@code reserveMs}, {@code reserve} is a duration such as {@code 60s} or a number of milliseconds.
+ * {@code reserveMs}, {@code reserve} is a duration such as {@code 60s} or a number of milliseconds. The fields of the
+ * acknowledgement are those of the request; the result is {@code done}, {@code retry} or {@code failed}.
  */
 public final class RequestJson {
 
@@ -184,6 +186,10 @@ public final class RequestJson {
         String policyId;
         Long reserveMs;
         String settles;
+        String receipt;
+        Acknowledgement.Result result;
+        Long retryAfterMs;
+        String error;
         long timestampMs;
         int partition;
         long offset;
@@ -220,6 +226,10 @@ public final class RequestJson {
                 case "policyId" -> policyId = isNull ? null : string(field, json);
                 case "reserve" -> reserveMs = isNull ? null : (Long) durationMs(field, json);
                 case "settles" -> settles = isNull ? null : string(field, json);
+                case "receipt" -> receipt = isNull ? null : string(field, json);
+                case "result" -> result = isNull ? null : result(string(field, json));
+                case "retryAfterMs" -> retryAfterMs = isNull ? null : (Long) wholeNumber(field, json);
+                case "error" -> error = isNull ? null : string(field, json);
                 case "timestamp" -> timestampMs = wholeNumber(field, json);
                 case "partition" -> partition = partition(wholeNumber(field, json));
                 case "offset" -> offset = wholeNumber(field, json);
@@ -251,8 +261,26 @@ public final class RequestJson {
                     policyId,
                     reserveMs,
                     settles,
+                    acknowledgement(),
                     timestampMs,
                     new Request.Source(partition, offset));
+        }
+
+        private Acknowledgement acknowledgement() {
+            if (receipt == null && (result != null || retryAfterMs != null || error != null)) {
+                throw new IllegalArgumentException("receipt is required with result, retryAfterMs and error");
+            }
+            return receipt == null ? null : new Acknowledgement(receipt, result, retryAfterMs, error);
+        }
+
+        private static Acknowledgement.Result result(String name) {
+            return switch (name) {
+                case "done" -> Acknowledgement.Result.DONE;
+                case "retry" -> Acknowledgement.Result.RETRY;
+                case "failed" -> Acknowledgement.Result.FAILED;
+                default ->
+                    throw new IllegalArgumentException("result must be done, retry or failed, is '" + name + "'");
+            };
         }
 
         private static String string(String field, JsonParser json) throws IOException {
@@ -320,7 +348,8 @@ public final class RequestJson {
                 }
             }
             throw new IllegalArgumentException(
-                    "kind must be CONSUME, PEEK, SETTLE, CANCEL, RESET, RELEASE or RENEW, is '" + name + "'");
+                    "kind must be CONSUME, PEEK, SETTLE, CANCEL, RESET, RELEASE, RENEW, COMPLETE or EXTEND, is '" + name
+                            + "'");
         }
 
         private static Map<String, String> attributes(JsonParser json) throws IOException {

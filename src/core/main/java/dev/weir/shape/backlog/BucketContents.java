@@ -9,10 +9,17 @@ import java.util.List;
  * @param flows the flows with waiting requests, in the order in which {@link FlowTable} lists them
  * @param order the order of the flows; null if none waits, or a single one that has not been served
  * @param expiryTimers the expiry timers by tenth of a second
+ * @param attempts the requests that were released and have not ended
  */
-public record BucketContents(List<FlowSummary> flows, FlowOrder order, List<ExpiryTimerCount> expiryTimers) {
+public record BucketContents(
+        List<FlowSummary> flows, FlowOrder order, List<ExpiryTimerCount> expiryTimers, List<AttemptSummary> attempts) {
 
     public static final BucketContents EMPTY = new BucketContents(List.of(), null, List.of());
+
+    /** Creates the summary of a bucket without released requests. */
+    public BucketContents(List<FlowSummary> flows, FlowOrder order, List<ExpiryTimerCount> expiryTimers) {
+        this(flows, order, expiryTimers, List.of());
+    }
 
     /**
      * The state of a {@link FlowQueue} in which at least one request waits.
@@ -92,14 +99,37 @@ public record BucketContents(List<FlowSummary> flows, FlowOrder order, List<Expi
     /** The {@link ExpiryTimers} of one tenth of a second. */
     public record ExpiryTimerCount(long bucket, long next, long live, long cursor) {}
 
+    /**
+     * A request in {@link Attempts}.
+     *
+     * @param position its position in its flow
+     * @param slots the slots that it occupies, 0 unless it is in flight
+     * @param untilMs when its time in flight or in backoff is over, in milliseconds since the epoch; 0 if it is due
+     */
+    public record AttemptSummary(Flow flow, long position, long cost, long slots, Stage stage, long untilMs) {
+
+        /** What a released request waits for: its worker, the end of its backoff, or its turn. */
+        public enum Stage {
+            IN_FLIGHT,
+            BACKOFF,
+            DUE
+        }
+
+        boolean isWaiting() {
+            return stage != Stage.IN_FLIGHT;
+        }
+    }
+
     public BucketContents {
         flows = List.copyOf(flows);
         expiryTimers = List.copyOf(expiryTimers);
+        attempts = List.copyOf(attempts);
     }
 
     /** Returns the number of waiting requests. */
     public long size() {
-        return flows.stream().mapToLong(FlowSummary::size).sum();
+        return flows.stream().mapToLong(FlowSummary::size).sum()
+                + attempts.stream().filter(AttemptSummary::isWaiting).count();
     }
 
     /** Returns when the oldest waiting request was queued, in milliseconds since the epoch; null if none waits. */
@@ -117,6 +147,13 @@ public record BucketContents(List<FlowSummary> flows, FlowOrder order, List<Expi
         for (FlowSummary flow : flows) {
             backlog.add(flow.flow().tier(), flow.size(), flow.tokens());
             backlog.addHead(flow.head().enqueuedAtMs());
+        }
+        for (AttemptSummary attempt : attempts) {
+            if (attempt.isWaiting()) {
+                backlog.add(attempt.flow().tier(), 1, QueueOccupancy.cappedCost(attempt.cost()));
+            } else {
+                backlog.addInFlight(1, attempt.slots());
+            }
         }
     }
 }

@@ -7,6 +7,7 @@ import dev.weir.shape.backlog.BucketContents.TierOrder;
 import dev.weir.shape.rules.Flow;
 import dev.weir.shape.rules.TierShare;
 import java.util.ArrayList;
+import java.util.Collection;
 import java.util.List;
 import java.util.Map;
 import java.util.Optional;
@@ -41,7 +42,7 @@ public final class FairScheduler {
      *
      * @param flows the flows with waiting requests; if the order is not that of several, at most one
      */
-    void restore(FlowOrder order, List<FlowQueue> flows) {
+    void restore(FlowOrder order, Collection<Flow> flows) {
         if (order instanceof TaggedFlows tagged) {
             tags = new Tags(shares);
             tags.tiers.restore(tagged.priorities());
@@ -49,7 +50,7 @@ public final class FairScheduler {
                 tags.flowsByTier.put(tier.tier(), StartTimeFairQueue.of(tier.flows()));
             }
         } else {
-            flows.forEach(queue -> enter(queue.flow(), queue.headCost()));
+            flows.forEach(flow -> enter(flow, 0)); // a single one gets no tag
             onlyServed = order instanceof SingleFlow single ? single : null;
         }
     }

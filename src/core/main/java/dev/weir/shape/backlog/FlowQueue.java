@@ -25,7 +25,7 @@ import dev.weir.shape.rules.Pacing;
  * direction is at most one gap away, and each call reads and writes a small constant number of slots, however many
  * requests have left.
  */
-public final class FlowQueue {
+public final class FlowQueue implements Head {
 
     private static final long NANOS_PER_MS = 1_000_000;
 
@@ -46,9 +46,19 @@ public final class FlowQueue {
 
     /** Creates an empty flow. */
     FlowQueue(Flow flow, KeyValueTable<Place, Slot> slots) {
+        this(flow, slots, 0);
+    }
+
+    /**
+     * Creates an empty flow.
+     *
+     * @param start the position of the first request
+     */
+    FlowQueue(Flow flow, KeyValueTable<Place, Slot> slots, long start) {
         this.flow = flow;
         this.slots = slots;
-        this.last = -1;
+        this.first = start;
+        this.last = start - 1;
         this.latestExpiryMs = Long.MIN_VALUE;
     }
 
@@ -130,6 +140,7 @@ public final class FlowQueue {
         return expiresAtMs > Long.MAX_VALUE / NANOS_PER_MS ? Long.MAX_VALUE : expiresAtMs * NANOS_PER_MS;
     }
 
+    @Override
     public Flow flow() {
         return flow;
     }
@@ -148,6 +159,7 @@ public final class FlowQueue {
         return tokens;
     }
 
+    @Override
     public Place head() {
         return new Place(flow, first);
     }
@@ -156,6 +168,7 @@ public final class FlowQueue {
         return new Place(flow, last);
     }
 
+    @Override
     public long headCost() {
         return headCost;
     }
@@ -164,10 +177,12 @@ public final class FlowQueue {
         return headNumber;
     }
 
+    @Override
     public long headEnqueuedAtMs() {
         return headEnqueuedAtMs;
     }
 
+    @Override
     public long headExpiresAtMs() {
         return headExpiresAtMs;
     }
@@ -200,19 +215,31 @@ public final class FlowQueue {
         recordLast(position, waiting, pacing);
     }
 
-    /** Removes a request, from any position. */
-    void remove(long position, Waiting waiting) {
+    /** Removes the first request, whose slot stays. */
+    void takeHead(Waiting head) {
         size--;
-        tokens -= QueueOccupancy.cappedCost(waiting.cost());
-        if (size == 0) {
-            slots.delete(place(position));
-        } else if (position == first) {
-            slots.delete(place(position));
-            Found next = next(position, 1);
+        tokens -= QueueOccupancy.cappedCost(head.cost());
+        if (size > 0) {
+            Found next = next(first, 1);
             first = next.position;
             setHead(next.waiting);
             bounds.headLeft(first, last);
-        } else if (position == last) {
+        }
+        if (size == 1) {
+            bounds = null;
+        }
+    }
+
+    /** Removes a request, from any position. */
+    void remove(long position, Waiting waiting) {
+        if (position == first) {
+            slots.delete(place(position));
+            takeHead(waiting);
+            return;
+        }
+        size--;
+        tokens -= QueueOccupancy.cappedCost(waiting.cost());
+        if (position == last) {
             slots.delete(place(position));
             Found next = next(position, -1);
             last = next.position;

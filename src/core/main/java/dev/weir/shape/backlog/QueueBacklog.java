@@ -22,6 +22,8 @@ public final class QueueBacklog {
     private int intervalBits; // an interval is two to this power, in ms
     private long requests;
     private long tokens;
+    private long inFlight;
+    private long slots;
 
     /** @param onChange receives each change of the number of waiting requests, negative if it falls */
     public QueueBacklog(LongConsumer onChange) {
@@ -34,6 +36,22 @@ public final class QueueBacklog {
         tokens += moreTokens;
         requestsByTier.merge(tier, moreRequests, (had, more) -> had + more == 0 ? null : (Long) (had + more));
         onChange.accept(moreRequests);
+    }
+
+    /** Adds released requests that their workers process, or removes them if the numbers are negative. */
+    void addInFlight(long moreRequests, long moreSlots) {
+        inFlight += moreRequests;
+        slots += moreSlots;
+    }
+
+    /** Returns the number of released requests that their workers process. */
+    public long inFlight() {
+        return inFlight;
+    }
+
+    /** Returns the slots that these occupy. */
+    public long slots() {
+        return slots;
     }
 
     /** Adds the time at which the first request of a flow was queued. */

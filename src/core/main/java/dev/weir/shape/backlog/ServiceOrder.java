@@ -37,7 +37,7 @@ final class ServiceOrder {
     private final QueueRules rules;
     private final FlowTable flows;
     private final FairScheduler scheduler;
-    private final FlowQueue next;
+    private final Head next;
     private final boolean mayExpire;
     private final QueueOccupancy occupancy;
 
@@ -46,7 +46,7 @@ final class ServiceOrder {
      * @param mayExpire whether the upper bound must hold even if requests expire, so that others of their flow take
      *     their place
      */
-    ServiceOrder(QueueRules rules, FlowTable flows, FairScheduler scheduler, FlowQueue next, boolean mayExpire) {
+    ServiceOrder(QueueRules rules, FlowTable flows, FairScheduler scheduler, Head next, boolean mayExpire) {
         this.mayExpire = mayExpire;
         this.rules = rules;
         this.flows = flows;

@@ -4,8 +4,9 @@ import dev.weir.event.Admission;
 import dev.weir.time.DueTime;
 
 /**
- * The content of a flow's slot: a waiting request, or an end of a gap that was left by requests which left from
- * the middle.
+ * The content of a flow's slot: a waiting request, an end of a gap that was left by requests which left from the middle,
+ * or a request that was released and has not ended. Such requests are before all of the flow that wait for their first
+ * release.
  */
 public sealed interface Slot {
 
@@ -33,10 +34,64 @@ public sealed interface Slot {
             return new Waiting(admission, number, enqueuedAtMs, expiresAtMs, false, expiryTimer);
         }
 
+        /** Returns this request as it is kept after its release. */
+        public Waiting released() {
+            return expiryTimer == null
+                    ? this
+                    : new Waiting(admission, number, enqueuedAtMs, expiresAtMs, hasTicket, null);
+        }
+
         /** Returns the cost in tokens. */
         public long cost() {
             return admission.request().cost();
         }
+    }
+
+    /**
+     * A request that was released and has not ended.
+     *
+     * @param request the request; it has no expiry timer
+     * @param attempt the number of its last release, from 1
+     * @param failures how many attempts have failed so far
+     * @param phase whether the attempt lasts
+     * @param error what the worker reported about the last failure, null if it did not
+     */
+    record Attempted(Waiting request, int attempt, int failures, Phase phase, String error) implements Slot {
+
+        /** Returns this request in another phase. */
+        public Attempted in(Phase other) {
+            return new Attempted(request, attempt, failures, other, error);
+        }
+
+        /** Returns this request after its attempt has failed. */
+        public Attempted failed(String why) {
+            return new Attempted(request, attempt, failures + 1, phase, why);
+        }
+
+        /** Returns this request without a ticket. */
+        Attempted withoutTicket() {
+            return new Attempted(request.withoutTicket(), attempt, failures, phase, error);
+        }
+    }
+
+    /** What a released request waits for. */
+    sealed interface Phase {
+
+        /** Returns the time until which it waits, in milliseconds since the epoch. */
+        long untilMs();
+
+        /**
+         * A worker processes it, or will when it reads the release.
+         *
+         * @param slots the slots that it occupies
+         * @param startedAtMs when the worker could begin, in milliseconds since the epoch
+         * @param untilMs when the attempt is taken for lost
+         * @param isClaimed whether a worker has confirmed that it processes it
+         */
+        record InFlight(long slots, long startedAtMs, long untilMs, boolean isClaimed) implements Phase {}
+
+        /** It waits for its next attempt, which must not begin before a time. It occupies no slot. */
+        record Backoff(long untilMs) implements Phase {}
     }
 
     /**

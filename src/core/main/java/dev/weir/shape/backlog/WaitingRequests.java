@@ -1,26 +1,36 @@
 package dev.weir.shape.backlog;
 
 import dev.weir.event.Admission;
+import dev.weir.shape.backlog.BucketContents.AttemptSummary;
 import dev.weir.shape.backlog.QueueOccupancy.Ahead;
 import dev.weir.shape.backlog.QueueStore.ExpiryTimer;
 import dev.weir.shape.backlog.QueueStore.Place;
 import dev.weir.shape.backlog.QueueStore.Ticket;
+import dev.weir.shape.backlog.Slot.Attempted;
+import dev.weir.shape.backlog.Slot.Phase.InFlight;
 import dev.weir.shape.backlog.Slot.Waiting;
 import dev.weir.shape.rules.Flow;
+import dev.weir.shape.rules.InFlightRules;
 import dev.weir.shape.rules.Pacing;
 import dev.weir.shape.rules.QueueRules;
 import dev.weir.time.DueTime;
 import java.util.ArrayList;
 import java.util.Comparator;
 import java.util.HashMap;
+import java.util.LinkedHashSet;
 import java.util.List;
 import java.util.Map;
+import java.util.Set;
 import java.util.function.BiConsumer;
 import java.util.function.Consumer;
 
 /**
  * The waiting requests of a bucket, in each order that is needed: which leaves next, which expires next, which is
- * newest. It has no notion of pace and emits no decisions.
+ * newest; and the released ones that have not ended. It has no notion of pace and emits no decisions.
+ *
+ * <p>If its rules have slots, a request keeps its place when it is released. Positions of a flow that is empty start
+ * again with the number of the next request then, so that no place is used twice. A retry leaves before all of its flow
+ * that wait for their first release.
  *
  * <p>The requests of a flow usually expire in the order in which they wait, so only the heads are watched. A request
  * that expires before another ahead of it has an expiry timer. Memory grows with the flows, not with the requests
@@ -33,10 +43,11 @@ public final class WaitingRequests {
     private final FlowTable flowTable;
     private final ExpiryTimers expiryTimers;
     private final FairScheduler scheduler;
+    private final Attempts attempts = new Attempts();
     private QueueRules rules;
     private Pacing pacing;
     private boolean isChanged;
-    private FlowQueue next; // the flow whose head leaves next; null if it has to be looked up
+    private Head next; // null if it has to be looked up
 
     /**
      * Creates the waiting requests of a bucket.
@@ -62,24 +73,35 @@ public final class WaitingRequests {
     private void restore(BucketContents contents) {
         contents.flows().forEach(figures -> flowTable.add(new FlowQueue(figures, store.slots())));
         expiryTimers.restore(contents.expiryTimers());
-        List<FlowQueue> flows = new ArrayList<>();
-        flowTable.flowQueues().forEach(flows::add);
+        contents.attempts().forEach(this::restore);
+        Set<Flow> flows = new LinkedHashSet<>();
+        flowTable.flowQueues().forEach(queue -> flows.add(queue.flow()));
+        flows.addAll(attempts.dueFlows());
         scheduler.restore(contents.order(), flows);
+    }
+
+    private void restore(AttemptSummary summary) {
+        if (summary.stage() == AttemptSummary.Stage.DUE) {
+            Place place = new Place(summary.flow(), summary.position());
+            attempts.addDue(place, attempted(place));
+        } else {
+            attempts.restore(summary);
+        }
     }
 
     /** Returns a summary of what waits. */
     public BucketContents contents() {
-        if (isEmpty()) {
+        if (isEmpty() && attempts.isEmpty()) {
             return BucketContents.EMPTY;
         }
         List<BucketContents.FlowSummary> flows = new ArrayList<>(flowTable.flows());
         flowTable.flowQueues().forEach(queue -> flows.add(queue.summary()));
-        return new BucketContents(flows, scheduler.state(), expiryTimers.counts());
+        return new BucketContents(flows, scheduler.state(), expiryTimers.counts(), attempts.summaries());
     }
 
-    /** Returns the number of parts of {@link #contents}: flows, tags and slots of timers. */
+    /** Returns the number of parts of {@link #contents}: flows, tags, slots of timers, and released requests. */
     public int partCount() {
-        return flowTable.flows() + scheduler.tags() + expiryTimers.buckets();
+        return flowTable.flows() + scheduler.tags() + expiryTimers.buckets() + attempts.size();
     }
 
     /** Returns whether {@link #contents} may have changed since the last call. */
@@ -92,15 +114,19 @@ public final class WaitingRequests {
     /**
      * Restores all requests from the slots. Flows start in the order of their heads' arrival.
      *
-     * @param slots passes on the requests, those of each flow in order
+     * @param slots passes on the requests that wait or were released, those of each flow in order
      */
-    public void restore(Consumer<BiConsumer<Place, Waiting>> slots) {
+    public void restore(Consumer<BiConsumer<Place, Slot>> slots) {
         Map<Flow, FlowQueue> restored = new HashMap<>();
-        slots.accept((place, waiting) -> {
-            restored.computeIfAbsent(place.flow(), flow -> new FlowQueue(flow, store.slots()))
-                    .restore(place.position(), waiting, pacing);
-            if (waiting.expiryTimer() != null) {
-                expiryTimers.restore(waiting.expiryTimer());
+        slots.accept((place, slot) -> {
+            if (slot instanceof Attempted attempted) {
+                count(place, attempted);
+            } else if (slot instanceof Waiting waiting) {
+                restored.computeIfAbsent(place.flow(), flow -> new FlowQueue(flow, store.slots()))
+                        .restore(place.position(), waiting, pacing);
+                if (waiting.expiryTimer() != null) {
+                    expiryTimers.restore(waiting.expiryTimer());
+                }
             }
         });
         List<FlowQueue> all = new ArrayList<>(restored.values());
@@ -130,26 +156,39 @@ public final class WaitingRequests {
         return flowTable.occupancy();
     }
 
-    /** Returns the number of waiting requests. */
+    /** Returns the number of waiting requests, with those that wait for another attempt. */
     public long size() {
-        return flowTable.size();
+        return flowTable.size() + attempts.waiting();
     }
 
+    /** Returns whether no request waits for its turn. Some may be in flight, or wait for the end of their backoff. */
     public boolean isEmpty() {
-        return flowTable.flows() == 0;
+        return flowTable.flows() == 0 && !attempts.hasDue();
     }
 
-    /** Returns the flow whose head leaves next, null if none waits. */
-    public FlowQueue next() {
+    /** Returns the released requests that have not ended. */
+    public Attempts attempts() {
+        return attempts;
+    }
+
+    /** Returns whether there are slots for a request of this cost. */
+    public boolean hasSlots(long cost) {
+        InFlightRules inFlight = rules.inFlight();
+        return inFlight == null || attempts.slots() + inFlight.slots(cost) <= inFlight.most();
+    }
+
+    /** Returns the request that leaves next, null if none waits for its turn. */
+    public Head next() {
         if (next == null && !isEmpty()) {
-            next = flowTable.get(scheduler.next().orElseThrow());
+            Flow flow = scheduler.next().orElseThrow();
+            next = attempts.hasDue(flow) ? attempts.firstDue(flow) : flowTable.get(flow);
         }
         return next;
     }
 
     /** Returns when the request that arrived first was queued, in milliseconds since the epoch; null if none waits. */
     public Long oldestEnqueuedAtMs() {
-        return isEmpty() ? null : (Long) flowTable.oldest().headEnqueuedAtMs();
+        return flowTable.flows() == 0 ? null : (Long) flowTable.oldest().headEnqueuedAtMs();
     }
 
     /** Returns the place of the request that arrived first, if its number is below this one; otherwise null. */
@@ -160,7 +199,9 @@ public final class WaitingRequests {
 
     /** Returns when the next request may expire, in milliseconds; {@link DueTime#NEVER} if none ever does. */
     public long nextExpiryMs() {
-        return isEmpty() ? DueTime.NEVER : Math.min(flowTable.soonestExpiry().headExpiresAtMs(), expiryTimers.dueMs());
+        return flowTable.flows() == 0
+                ? DueTime.NEVER
+                : Math.min(flowTable.soonestExpiry().headExpiresAtMs(), expiryTimers.dueMs());
     }
 
     /** Returns the place of a request that has expired; null if there is none, or if the budget is spent. */
@@ -172,9 +213,19 @@ public final class WaitingRequests {
         return expiryTimers.nextDue(nowMs, budget);
     }
 
-    /** Returns the place of the newest request with a ticket, null if none waits. */
+    /** Returns the place of the newest request with a ticket, null if none waits or is in flight. */
     public Place find(Ticket ticket) {
         return store.tickets().get(ticket);
+    }
+
+    /** Returns what is at a place; null if nothing is. */
+    public Slot slot(Place place) {
+        return store.slots().get(place);
+    }
+
+    /** Returns the released request at a place that has not ended; null if there is none. */
+    public Attempted attempted(Place place) {
+        return store.slots().get(place) instanceof Attempted attempted ? attempted : null;
     }
 
     /** Returns the request that waits at a place. */
@@ -191,8 +242,10 @@ public final class WaitingRequests {
         FlowQueue queue = flowTable.get(flow);
         if (queue == null) {
             backlog.addHead(enqueuedAtMs);
-            queue = new FlowQueue(flow, store.slots());
-            scheduler.enter(flow, admission.request().cost());
+            queue = new FlowQueue(flow, store.slots(), startOf(number));
+            if (!attempts.hasDue(flow)) {
+                scheduler.enter(flow, admission.request().cost());
+            }
         } else {
             flowTable.remove(queue);
         }
@@ -204,30 +257,131 @@ public final class WaitingRequests {
                 flow.tier(), 1, QueueOccupancy.cappedCost(admission.request().cost()));
     }
 
-    /** Removes the head of a flow at its turn. */
-    public void serve(FlowQueue queue, Waiting head) {
-        remove(queue.head(), head);
-        scheduler.served(queue.flow(), head.cost(), !queue.isEmpty());
+    /** Returns the position of a flow's first request: numbers grow faster than positions, and so no place is in use. */
+    private long startOf(long number) {
+        return rules.inFlight() == null && attempts.isEmpty() ? 0 : number;
+    }
+
+    /**
+     * Removes the next request at its turn, for good.
+     *
+     * @param slot what is at its place
+     */
+    public void serve(Head head, Slot slot) {
+        Place place = head.head(); // the head of a flow changes with it
+        long cost = head.headCost();
+        if (slot instanceof Attempted attempted) {
+            delete(place, attempted);
+        } else {
+            remove(place, (Waiting) slot);
+        }
+        scheduler.served(place.flow(), cost, waitsIn(place.flow()));
+    }
+
+    /**
+     * Releases the next request at its turn. It stays at its place until it {@linkplain #end ends}.
+     *
+     * @param before what is at its place
+     * @param after the request in flight
+     */
+    public void release(Head head, Slot before, Attempted after) {
+        Place place = head.head(); // the head of a flow changes with it
+        long cost = head.headCost();
+        if (before instanceof Attempted retry) {
+            noteChange();
+            uncount(place, retry);
+        } else {
+            unlink(place, (Waiting) before, queue -> queue.takeHead((Waiting) before));
+        }
+        store.slots().put(place, after);
+        count(place, after);
+        scheduler.served(place.flow(), cost, waitsIn(place.flow()));
+    }
+
+    /** Changes a released request that has not ended and is not due. */
+    public void update(Place place, Attempted before, Attempted after) {
+        noteChange();
+        uncount(place, before);
+        store.slots().put(place, after);
+        count(place, after);
+    }
+
+    /** Removes a released request that has ended. */
+    public void end(Place place, Attempted attempted) {
+        if (delete(place, attempted) && !waitsIn(place.flow())) {
+            scheduler.leave(place.flow());
+        }
+    }
+
+    /** Returns the place of a released request whose time in flight or in backoff is over; null if there is none. */
+    public Place overdue(long nowMs) {
+        return attempts.overdue(nowMs);
+    }
+
+    /** Has a request wait for its turn whose backoff is over. */
+    public void makeDue(Place place, Attempted attempted) {
+        noteChange();
+        if (!waitsIn(place.flow())) {
+            scheduler.enter(place.flow(), attempted.request().cost());
+        }
+        attempts.remove(place, attempted);
+        attempts.addDue(place, attempted);
+    }
+
+    /** Removes a released request. Returns whether it was due. */
+    private boolean delete(Place place, Attempted attempted) {
+        noteChange();
+        boolean wasDue = uncount(place, attempted);
+        store.slots().delete(place);
+        if (attempted.request().hasTicket()) {
+            store.tickets().delete(ticket(attempted.request().admission()));
+        }
+        return wasDue;
+    }
+
+    private void count(Place place, Attempted attempted) {
+        attempts.add(place, attempted);
+        count(place, attempted, 1);
+    }
+
+    private boolean uncount(Place place, Attempted attempted) {
+        count(place, attempted, -1);
+        return attempts.remove(place, attempted);
+    }
+
+    private void count(Place place, Attempted attempted, int sign) {
+        if (attempted.phase() instanceof InFlight lasting) {
+            backlog.addInFlight(sign, sign * lasting.slots());
+        } else {
+            long cost = QueueOccupancy.cappedCost(attempted.request().cost());
+            backlog.add(place.flow().tier(), sign, sign * cost);
+        }
+    }
+
+    private boolean waitsIn(Flow flow) {
+        return flowTable.get(flow) != null || attempts.hasDue(flow);
     }
 
     /** Removes a request out of turn. */
     public void leave(Place place, Waiting waiting) {
         remove(place, waiting);
-        if (flowTable.get(place.flow()) == null) {
+        if (!waitsIn(place.flow())) {
             scheduler.leave(place.flow());
         }
     }
 
     /** Returns a time before which no waiting request expires, in milliseconds; {@link DueTime#NEVER} if none does. */
     public long soonestExpiryMs() {
-        return isEmpty()
+        return flowTable.flows() == 0
                 ? DueTime.NEVER
                 : Math.min(flowTable.soonestExpiry().headExpiresAtMs(), expiryTimers.soonestMs());
     }
 
     /** Returns bounds of what leaves before a request of this cost that arrives now in a flow. */
     public AheadRange ahead(Flow flow, long cost) {
-        return new ServiceOrder(rules, flowTable, scheduler, next(), false).ahead(flow, cost, false);
+        return attempts.hasDue()
+                ? aheadWithRetries(flow)
+                : new ServiceOrder(rules, flowTable, scheduler, next(), false).ahead(flow, cost, false);
     }
 
     /**
@@ -237,7 +391,15 @@ public final class WaitingRequests {
      * @param mayExpire whether the upper bound must hold even if requests ahead expire
      */
     public AheadRange aheadLater(Flow flow, long cost, boolean isAfterNext, boolean mayExpire) {
-        return new ServiceOrder(rules, flowTable, scheduler, next(), mayExpire).ahead(flow, cost, isAfterNext);
+        return attempts.hasDue()
+                ? aheadWithRetries(flow)
+                : new ServiceOrder(rules, flowTable, scheduler, next(), mayExpire).ahead(flow, cost, isAfterNext);
+    }
+
+    /** Returns wide bounds: what waits in the flow, and what waits in the priority and all higher ones with all retries. */
+    private AheadRange aheadWithRetries(Flow flow) {
+        Ahead most = occupancy().from(flow.tier());
+        return new AheadRange(of(flow), new Ahead(most.requests() + attempts.waiting(), most.tokens()));
     }
 
     /** Returns what waits in a flow. */
@@ -285,11 +447,19 @@ public final class WaitingRequests {
     }
 
     private void remove(Place place, Waiting waiting) {
+        unlink(place, waiting, queue -> queue.remove(place.position(), waiting));
+        if (waiting.hasTicket()) {
+            store.tickets().delete(ticket(waiting.admission()));
+        }
+    }
+
+    /** Takes a request out of its flow. */
+    private void unlink(Place place, Waiting waiting, Consumer<FlowQueue> change) {
         noteChange();
         FlowQueue queue = flowTable.get(place.flow());
         flowTable.remove(queue);
         long headEnqueuedAtMs = queue.headEnqueuedAtMs();
-        queue.remove(place.position(), waiting);
+        change.accept(queue);
         backlog.add(place.flow().tier(), -1, -QueueOccupancy.cappedCost(waiting.cost()));
         backlog.removeHead(headEnqueuedAtMs);
         if (queue.isEmpty()) {
@@ -301,16 +471,17 @@ public final class WaitingRequests {
         if (waiting.expiryTimer() != null) {
             expiryTimers.cancel(waiting.expiryTimer());
         }
-        if (waiting.hasTicket()) {
-            store.tickets().delete(ticket(waiting.admission()));
-        }
     }
 
     private void takeTicket(Ticket ticket, Place place) {
         Place older = store.tickets().get(ticket);
         if (older != null) {
-            store.slots().put(older, get(older).withoutTicket());
+            store.slots().put(older, withoutTicket(slot(older)));
         }
         store.tickets().put(ticket, place);
+    }
+
+    private static Slot withoutTicket(Slot slot) {
+        return slot instanceof Attempted attempted ? attempted.withoutTicket() : ((Waiting) slot).withoutTicket();
     }
 }

@@ -5,12 +5,14 @@ import dev.weir.event.Decision;
 import dev.weir.event.LimitStatus;
 import dev.weir.event.Outcome;
 import dev.weir.event.Reason;
+import dev.weir.event.RequestKind;
 
 /** The decisions of a queue. Times are whole milliseconds, rounded up. */
 public final class QueueDecisions {
 
     private static final int BAD_REQUEST = 400;
     private static final int NOT_FOUND = 404;
+    private static final int CONFLICT = 409;
     private static final int GONE = 410;
     private static final int TOO_MANY = 429;
     private static final int UNAVAILABLE = 503;
@@ -102,6 +104,39 @@ public final class QueueDecisions {
     /** Returns the decision that the request was withdrawn. */
     public static Decision cancelled(Admission admission, long nowMs) {
         return denied(admission, Reason.CANCELLED, GONE, null, nowMs);
+    }
+
+    /** Returns the answer of a queue to the worker whose attempt it has ended or prolonged. */
+    public static Decision acknowledged(Admission answer, long nowMs) {
+        Reason reason = answer.request().kind() == RequestKind.EXTEND ? Reason.EXTENDED : Reason.COMPLETED;
+        return Decision.allowed(answer.request(), reason, nowMs)
+                .withLimit(answer.policy(), null)
+                .withQueueing(notQueued(answer));
+    }
+
+    /** Returns the answer to a worker whose attempt has ended before, or never existed. */
+    public static Decision staleAttempt(Admission answer, long nowMs) {
+        return denied(answer, Reason.STALE_ATTEMPT, GONE, null, nowMs);
+    }
+
+    /** Returns the answer to the request that withdraws one which was released and is being processed. */
+    public static Decision inFlight(Admission cancel, long nowMs) {
+        return denied(cancel, Reason.IN_FLIGHT, CONFLICT, null, nowMs);
+    }
+
+    /** Returns the decision that a released request has failed, and is not released again. */
+    public static Decision failed(Admission admission, long nowMs) {
+        return denied(admission, Reason.FAILED, UNAVAILABLE, null, nowMs);
+    }
+
+    /** Returns the decision that the last attempt of a released request has failed. */
+    public static Decision attemptsExhausted(Admission admission, int maxAttempts, long nowMs) {
+        return denied(
+                admission,
+                Reason.ATTEMPTS_EXHAUSTED,
+                UNAVAILABLE,
+                LimitStatus.of("max-attempts", (long) maxAttempts),
+                nowMs);
     }
 
     /** Returns the answer to the request that withdraws another. */

@@ -2,10 +2,12 @@ package dev.weir.shape.rules;
 
 import dev.weir.event.Admission;
 import dev.weir.event.Request;
+import dev.weir.limit.Limit;
 import dev.weir.policy.Policy;
 import java.math.BigInteger;
 import java.util.List;
 import java.util.Map;
+import java.util.Objects;
 import java.util.Set;
 import java.util.TreeMap;
 
@@ -25,6 +27,8 @@ import java.util.TreeMap;
  * @param fairBy the field by whose values the requests of a tier share evenly
  * @param key the key fields; if empty, all requests wait in one bucket
  * @param total the bounds of all buckets together, null if there are none; only with key fields
+ * @param inFlight how many released requests of a bucket may be processed at the same time; null if workers do not
+ *     acknowledge releases. Only with it, a queue can have {@linkplain #hasRate no rate}; not with a total
  */
 public record QueueRules(
         String id,
@@ -38,7 +42,11 @@ public record QueueRules(
         Map<String, TierShare> tiers,
         String fairBy,
         List<String> key,
-        QueueTotal total) {
+        QueueTotal total,
+        InFlightRules inFlight) {
+
+    /** The tokens per millisecond, and the burst, of a queue without a rate: more than any request costs. */
+    public static final long NO_RATE = Limit.MAX_LEVEL;
 
     public static final String DEFAULT_FAIR_BY = "client";
     public static final long DEFAULT_CAPACITY = 10_000;
@@ -69,6 +77,9 @@ public record QueueRules(
             throw new IllegalArgumentException(
                     "total requires key; without it, limit and per apply to the whole queue already");
         }
+        if (total != null && inFlight != null) {
+            throw new IllegalArgumentException("max-in-flight cannot be combined with total");
+        }
         Pacing.of(limit, perMs, burst);
     }
 
@@ -80,6 +91,16 @@ public record QueueRules(
      */
     public static Builder builder(String id, long limit, long perMs) {
         return new Builder(id, limit, perMs);
+    }
+
+    /** Returns a builder of rules without a rate: requests leave as soon as there is a slot for them. */
+    public static Builder builder(String id, InFlightRules inFlight) {
+        return builder(id, NO_RATE, 1).burst(NO_RATE).inFlight(inFlight);
+    }
+
+    /** Returns whether the queue has a rate. Otherwise, only its slots delay requests. */
+    public boolean hasRate() {
+        return inFlight == null || limit < NO_RATE || perMs > 1;
     }
 
     /** Returns a builder that starts with these rules. */
@@ -137,10 +158,12 @@ public record QueueRules(
 
     /**
      * Returns the largest cost that is admitted: what leaves in an hour, by the total if that is less, but at least the
-     * burst and {@value #MIN_COST_BOUND}. A larger request would block all others.
+     * burst and {@value #MIN_COST_BOUND}; and not more than there are slots. A larger request would block all others.
      */
     public long maxCost() {
-        long ofBucket = maxCost(limit, perMs, burst);
+        long ofBucket = inFlight == null
+                ? maxCost(limit, perMs, burst)
+                : Math.min(inFlight.most(), maxCost(limit, perMs, burst));
         return total == null ? ofBucket : Math.min(ofBucket, maxCost(total.limit(), total.perMs(), burst));
     }
 
@@ -170,7 +193,8 @@ public record QueueRules(
                 && burst == other.burst
                 && lookAheadMs == other.lookAheadMs
                 && tiers.equals(other.tiers)
-                && (total == null) == (other.total == null);
+                && (total == null) == (other.total == null)
+                && Objects.equals(inFlight, other.inFlight);
     }
 
     /**
@@ -186,12 +210,14 @@ public record QueueRules(
     }
 
     /**
-     * Returns the admission with the key of its bucket.
+     * Returns the admission with the key of its bucket. The answer of a worker has it already.
      *
      * @param rules the rules of its queue, null if there is none
      */
     public static Admission withKey(Admission admission, QueueRules rules) {
-        return rules == null ? admission : admission.withKey(rules.keyOf(admission.request()));
+        return rules == null || admission.request().kind().isAcknowledgement()
+                ? admission
+                : admission.withKey(rules.keyOf(admission.request()));
     }
 
     private static void requireRange(String part, long value, long min, long max) {
@@ -215,6 +241,7 @@ public record QueueRules(
         private String fairBy = DEFAULT_FAIR_BY;
         private List<String> key = List.of();
         private QueueTotal total;
+        private InFlightRules inFlight;
 
         private Builder(String id, long limit, long perMs) {
             this.id = id;
@@ -233,6 +260,7 @@ public record QueueRules(
             fairBy = rules.fairBy;
             key = rules.key;
             total = rules.total;
+            inFlight = rules.inFlight;
         }
 
         /** Sets the id. */
@@ -307,6 +335,12 @@ public record QueueRules(
             return this;
         }
 
+        /** Sets how many requests may be processed at the same time; null for no bound and no acknowledgements. */
+        public Builder inFlight(InFlightRules value) {
+            inFlight = value;
+            return this;
+        }
+
         /**
          * Returns the rules.
          *
@@ -314,7 +348,19 @@ public record QueueRules(
          */
         public QueueRules build() {
             return new QueueRules(
-                    id, version, limit, perMs, burst, capacity, maxWaitMs, lookAheadMs, tiers, fairBy, key, total);
+                    id,
+                    version,
+                    limit,
+                    perMs,
+                    burst,
+                    capacity,
+                    maxWaitMs,
+                    lookAheadMs,
+                    tiers,
+                    fairBy,
+                    key,
+                    total,
+                    inFlight);
         }
     }
 }

@@ -120,7 +120,7 @@ final class PartitionsHarness {
             }
 
             @Override
-            public void readWaiting(BucketId bucket, BiConsumer<QueueStore.Place, Slot.Waiting> requests) {
+            public void readWaiting(BucketId bucket, BiConsumer<QueueStore.Place, Slot> requests) {
                 throw new IllegalStateException("few wait in each bucket, so that their states list them");
             }
         };

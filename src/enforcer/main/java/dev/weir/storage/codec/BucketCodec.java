@@ -2,6 +2,7 @@ package dev.weir.storage.codec;
 
 import dev.weir.shape.BucketState;
 import dev.weir.shape.backlog.BucketContents;
+import dev.weir.shape.backlog.BucketContents.AttemptSummary;
 import dev.weir.shape.backlog.BucketContents.BoundsSummary;
 import dev.weir.shape.backlog.BucketContents.ExpiryTimerCount;
 import dev.weir.shape.backlog.BucketContents.FlowOrder;
@@ -31,6 +32,7 @@ import java.util.List;
  *            with flag 1: flows (n × flow)  expiry timers (n × bucket next live cursor)
  *            with flag 2: tiers (n × name tags)  priorities (n × priority± tags)
  *            with flag 4: cost of the last service, weight
+ *            with flag 8: attempts (n × tier value position cost slots stage until±)
  *   flow     tier  value  flags  first  cost  number  enqueuedAt±
  *            expiresAt± without flag 1  latest expiry± without flag 2
  *            without flag 4: size − 1, last − first, tokens, tail number − number, tail cost,
@@ -48,6 +50,10 @@ public final class BucketCodec {
     private static final int LISTED = 1;
     private static final int TAGGED = 2;
     private static final int SINGLE_FLOW = 4;
+    private static final int ATTEMPTS = 8;
+
+    private static final List<AttemptSummary.Stage> STAGES =
+            List.of(AttemptSummary.Stage.IN_FLIGHT, AttemptSummary.Stage.BACKOFF, AttemptSummary.Stage.DUE);
 
     private static final int NEVER_EXPIRES = 1;
     private static final int LATEST_IS_HEAD = 2;
@@ -81,7 +87,9 @@ public final class BucketCodec {
         }
         BucketContents contents = state.contents();
         FlowOrder order = contents == null ? null : contents.order();
+        boolean hasAttempts = contents != null && !contents.attempts().isEmpty();
         out.writeByte((contents == null ? 0 : LISTED)
+                | (hasAttempts ? ATTEMPTS : 0)
                 | (order instanceof TaggedFlows ? TAGGED : order instanceof SingleFlow ? SINGLE_FLOW : 0));
         if (contents != null) {
             out.write(contents.flows().size());
@@ -99,6 +107,9 @@ public final class BucketCodec {
         } else if (order instanceof SingleFlow single) {
             out.write(single.lastCost());
             out.write(single.weight());
+        }
+        if (hasAttempts) {
+            write(contents.attempts(), out);
         }
         return out.written();
     }
@@ -129,7 +140,32 @@ public final class BucketCodec {
         for (long left = in.read(); left > 0; left--) {
             expiryTimers.add(new ExpiryTimerCount(in.read(), in.read(), in.read(), in.read()));
         }
-        return new BucketContents(flows, readOrder(in, bucketFlags), expiryTimers);
+        FlowOrder order = readOrder(in, bucketFlags);
+        List<AttemptSummary> attempts = (bucketFlags & ATTEMPTS) == 0 ? List.of() : readAttempts(in);
+        return new BucketContents(flows, order, expiryTimers, attempts);
+    }
+
+    private static void write(List<AttemptSummary> attempts, StateBytes out) {
+        out.write(attempts.size());
+        for (AttemptSummary attempt : attempts) {
+            out.write(attempt.flow().tier());
+            out.write(attempt.flow().value());
+            out.write(attempt.position());
+            out.write(attempt.cost());
+            out.write(attempt.slots());
+            out.writeByte(STAGES.indexOf(attempt.stage()));
+            out.writeSigned(attempt.untilMs());
+        }
+    }
+
+    private static List<AttemptSummary> readAttempts(StateBytes in) {
+        List<AttemptSummary> attempts = new ArrayList<>();
+        for (long left = in.read(); left > 0; left--) {
+            Flow flow = new Flow(in.readText(), in.readText());
+            attempts.add(new AttemptSummary(
+                    flow, in.read(), in.read(), in.read(), STAGES.get(in.readByte()), in.readSigned()));
+        }
+        return attempts;
     }
 
     private static void write(FlowSummary flow, StateBytes out) {

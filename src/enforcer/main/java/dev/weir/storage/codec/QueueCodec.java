@@ -8,6 +8,7 @@ import dev.weir.shape.backlog.QueueStore.ExpiryTimer;
 import dev.weir.shape.backlog.QueueStore.Place;
 import dev.weir.shape.backlog.Slot;
 import dev.weir.shape.rules.Flow;
+import dev.weir.shape.rules.InFlightRules;
 import dev.weir.shape.rules.Pacing;
 import dev.weir.shape.rules.QueueRules;
 import dev.weir.shape.rules.QueueTotal;
@@ -27,9 +28,13 @@ import java.util.TreeMap;
  * <pre>
  *   slot     version  0  number  enqueuedAt±  expiresAt±  flags  expiry timer (with flag 1: bucket index)  admission
  *            version  1  other end of the gap
+ *            version  2  attempt  failures  phase  error (0, or 1 text)  (as in 0, from number on)
+ *   phase    0 slots started-at± until±, 1 if it is claimed, or else  1 until±
  *   place    version  tier  value  position
  *   queue    version  id  version  limit  per  burst  capacity  max-wait  look-ahead
- *            tiers (n × name priority± weight)  fair-by  key (n × name)  total (0, or 1 limit per capacity)  epoch
+ *            tiers (n × name priority± weight)  fair-by  key (n × name)
+ *            flags  total (with flag 1: limit per capacity)
+ *            in flight (with flag 2: slots ack-timeout max-duration max-attempts retry-backoff)  epoch
  *   orders   version  flags  origins of those of pause, drain (flags 1, 2)  with flag 4: number  origin of a purge
  *   origin   author (0, or 1 text)  reason  at±
  *   outflow  version  arrival± part  last±  sequence  clock±
@@ -40,6 +45,13 @@ public final class QueueCodec {
     private static final int VERSION = 1;
     private static final int WAITING = 0;
     private static final int GAP = 1;
+    private static final int ATTEMPTED = 2;
+
+    private static final int IN_FLIGHT = 0;
+    private static final int BACKOFF = 1;
+
+    private static final int HAS_TOTAL = 1;
+    private static final int HAS_IN_FLIGHT = 2;
 
     private static final int PAUSED = 1;
     private static final int DRAINING = 2;
@@ -54,15 +66,17 @@ public final class QueueCodec {
         StateBytes out = StateBytes.toWrite(VERSION);
         if (slot instanceof Slot.Waiting waiting) {
             out.writeByte(WAITING);
-            out.write(waiting.number());
-            out.writeSigned(waiting.enqueuedAtMs());
-            out.writeSigned(waiting.expiresAtMs());
-            out.writeByte((waiting.hasTicket() ? TICKET : 0) | (waiting.expiryTimer() == null ? 0 : EXPIRY_TIMER));
-            if (waiting.expiryTimer() != null) {
-                out.write(waiting.expiryTimer().bucket());
-                out.write(waiting.expiryTimer().index());
+            write(waiting, out);
+        } else if (slot instanceof Slot.Attempted attempted) {
+            out.writeByte(ATTEMPTED);
+            out.write(attempted.attempt());
+            out.write(attempted.failures());
+            write(attempted.phase(), out);
+            out.writeByte(attempted.error() == null ? 0 : 1);
+            if (attempted.error() != null) {
+                out.write(attempted.error());
             }
-            out.write(admissions.encode(waiting.admission()));
+            write(attempted.request(), out);
         } else if (slot instanceof Slot.Gap gap) {
             out.writeByte(GAP);
             out.write(gap.otherEnd());
@@ -70,11 +84,55 @@ public final class QueueCodec {
         return out.written();
     }
 
+    private void write(Slot.Waiting waiting, StateBytes out) {
+        out.write(waiting.number());
+        out.writeSigned(waiting.enqueuedAtMs());
+        out.writeSigned(waiting.expiresAtMs());
+        out.writeByte((waiting.hasTicket() ? TICKET : 0) | (waiting.expiryTimer() == null ? 0 : EXPIRY_TIMER));
+        if (waiting.expiryTimer() != null) {
+            out.write(waiting.expiryTimer().bucket());
+            out.write(waiting.expiryTimer().index());
+        }
+        out.write(admissions.encode(waiting.admission()));
+    }
+
+    private static void write(Slot.Phase phase, StateBytes out) {
+        if (phase instanceof Slot.Phase.InFlight lasting) {
+            out.writeByte(IN_FLIGHT);
+            out.write(lasting.slots());
+            out.writeSigned(lasting.startedAtMs());
+            out.writeSigned(lasting.untilMs());
+            out.writeByte(lasting.isClaimed() ? 1 : 0);
+        } else {
+            out.writeByte(BACKOFF);
+            out.writeSigned(phase.untilMs());
+        }
+    }
+
     public Slot decodeSlot(byte[] bytes) {
         StateBytes in = StateBytes.toRead(bytes, VERSION, "a queue's state");
-        if (in.readByte() == GAP) {
-            return new Slot.Gap(in.read());
-        }
+        return switch (in.readByte()) {
+            case GAP -> new Slot.Gap(in.read());
+            case ATTEMPTED -> readAttempted(in);
+            default -> readWaiting(in);
+        };
+    }
+
+    private Slot.Attempted readAttempted(StateBytes in) {
+        int attempt = (int) in.read();
+        int failures = (int) in.read();
+        Slot.Phase phase = readPhase(in);
+        String error = in.readByte() == 0 ? null : in.readText();
+        return new Slot.Attempted(readWaiting(in), attempt, failures, phase, error);
+    }
+
+    private static Slot.Phase readPhase(StateBytes in) {
+        return in.readByte() == IN_FLIGHT
+                ? new Slot.Phase.InFlight(in.read(), in.readSigned(), in.readSigned(), in.readByte() == 1)
+                : new Slot.Phase.Backoff(in.readSigned());
+    }
+
+    private Slot.Waiting readWaiting(StateBytes in) {
         long number = in.read();
         long enqueuedAtMs = in.readSigned();
         long expiresAtMs = in.readSigned();
@@ -126,11 +184,19 @@ public final class QueueCodec {
         out.write(rules.fairBy());
         out.write(rules.key().size());
         rules.key().forEach(out::write);
-        out.writeByte(rules.total() == null ? 0 : 1);
+        InFlightRules inFlight = rules.inFlight();
+        out.writeByte((rules.total() == null ? 0 : HAS_TOTAL) | (inFlight == null ? 0 : HAS_IN_FLIGHT));
         if (rules.total() != null) {
             out.write(rules.total().limit());
             out.write(rules.total().perMs());
             out.write(rules.total().capacity());
+        }
+        if (inFlight != null) {
+            out.write(inFlight.most());
+            out.write(inFlight.ackTimeoutMs());
+            out.write(inFlight.maxDurationMs());
+            out.write(inFlight.maxAttempts());
+            out.write(inFlight.retryBackoffMs());
         }
         out.write(state.epoch());
         return out.written();
@@ -155,9 +221,23 @@ public final class QueueCodec {
         for (long left = in.read(); left > 0; left--) {
             key.add(in.readText());
         }
-        QueueTotal total = in.readByte() == 0 ? null : new QueueTotal(in.read(), in.read(), in.read());
+        int flags = in.readByte();
+        QueueTotal total = (flags & HAS_TOTAL) == 0 ? null : new QueueTotal(in.read(), in.read(), in.read());
+        InFlightRules inFlight = (flags & HAS_IN_FLIGHT) == 0 ? null : readInFlight(in);
         QueueRules rules = new QueueRules(
-                id, version, limit, perMs, burst, capacity, maxWaitMs, lookAheadMs, tiers, fairBy, key, total);
+                id,
+                version,
+                limit,
+                perMs,
+                burst,
+                capacity,
+                maxWaitMs,
+                lookAheadMs,
+                tiers,
+                fairBy,
+                key,
+                total,
+                inFlight);
         return new QueueState(rules, in.read());
     }
 
@@ -196,6 +276,10 @@ public final class QueueCodec {
     static QueueCommand.Origin readOrigin(StateBytes in) {
         Optional<String> author = in.readByte() == 0 ? Optional.empty() : Optional.of(in.readText());
         return new QueueCommand.Origin(author, in.readText(), in.readSigned());
+    }
+
+    private static InFlightRules readInFlight(StateBytes in) {
+        return new InFlightRules(in.read(), in.read(), in.read(), (int) in.read(), in.read());
     }
 
     public static byte[] encode(OutflowState outflow) {

@@ -4,6 +4,7 @@ import static org.assertj.core.api.Assertions.assertThat;
 
 import dev.weir.shape.BucketState;
 import dev.weir.shape.backlog.BucketContents;
+import dev.weir.shape.backlog.BucketContents.AttemptSummary;
 import dev.weir.shape.backlog.BucketContents.BoundsSummary;
 import dev.weir.shape.backlog.BucketContents.ExpiryTimerCount;
 import dev.weir.shape.backlog.BucketContents.FlowOrder;
@@ -56,6 +57,11 @@ class BucketCodecTest {
                 bounds);
     }
 
+    private static final List<AttemptSummary> ATTEMPTS = List.of(
+            new AttemptSummary(new Flow("gold", "c"), 1L << 40, 3, 2, AttemptSummary.Stage.IN_FLIGHT, MS + 30_000),
+            new AttemptSummary(new Flow("", ""), 7, 0, 0, AttemptSummary.Stage.BACKOFF, MS + 1_000),
+            new AttemptSummary(new Flow("gold", "d"), 0, 1, 0, AttemptSummary.Stage.DUE, 0));
+
     @Test
     void states_survive_a_round_trip() {
         List<FlowSummary> flows = List.of(
@@ -86,7 +92,10 @@ class BucketCodecTest {
                 new BucketState(ID, 5, 7, 9, OUTFLOW, new BucketContents(flows, null, List.of()), timers),
                 new BucketState(
                         ID, 5, 7, 9, OUTFLOW, new BucketContents(flows.subList(4, 5), single, expiryTimers), timers),
-                new BucketState(ID, 5, 7, 9, OUTFLOW, new BucketContents(flows, order, expiryTimers), List.of()))) {
+                new BucketState(ID, 5, 7, 9, OUTFLOW, new BucketContents(flows, order, expiryTimers), List.of()),
+                new BucketState(ID, 5, 7, 9, OUTFLOW, new BucketContents(flows, order, List.of(), ATTEMPTS), timers),
+                new BucketState(
+                        ID, 5, 7, 9, OUTFLOW, new BucketContents(List.of(), null, List.of(), ATTEMPTS), timers))) {
             assertThat(BucketCodec.decode(ID, BucketCodec.encode(state))).isEqualTo(state);
         }
     }

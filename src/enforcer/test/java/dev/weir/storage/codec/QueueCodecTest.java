@@ -56,6 +56,18 @@ class QueueCodecTest {
         for (Slot slot : List.of(
                 new Slot.Waiting(admission, Long.MAX_VALUE, 1_000, 2_000, true, new ExpiryTimer(20, 3)),
                 new Slot.Waiting(admission, 0, -1, DueTime.NEVER, false, null),
+                new Slot.Attempted(
+                        new Slot.Waiting(admission, 5, 1_000, 2_000, true, null),
+                        3,
+                        1,
+                        new Slot.Phase.InFlight(7, 1_500, 31_500, true),
+                        "żółw"),
+                new Slot.Attempted(
+                        new Slot.Waiting(admission, 5, 1_000, DueTime.NEVER, false, null),
+                        1,
+                        0,
+                        new Slot.Phase.Backoff(99_000),
+                        null),
                 new Slot.Gap(Long.MAX_VALUE))) {
             assertThat(codec.decodeSlot(codec.encode(slot)))
                     .usingRecursiveComparison()

@@ -1,0 +1,183 @@
+package dev.weir.shape.backlog;
+
+import dev.weir.shape.backlog.BucketContents.AttemptSummary;
+import dev.weir.shape.backlog.QueueStore.Place;
+import dev.weir.shape.backlog.Slot.Attempted;
+import dev.weir.shape.backlog.Slot.Phase.InFlight;
+import dev.weir.shape.rules.Flow;
+import dev.weir.time.DueTime;
+import java.util.ArrayList;
+import java.util.Comparator;
+import java.util.List;
+import java.util.Set;
+import java.util.TreeMap;
+import java.util.TreeSet;
+
+/**
+ * The requests of a bucket that were released and have not ended. The requests themselves stay in their slots; this is
+ * what is on the heap.
+ *
+ * <pre>
+ *   released ──▶ in flight ──▶ ended
+ *                 ▲     │ failed, or lost
+ *                 │     ▼
+ *                due ◀─ backoff
+ * </pre>
+ *
+ * <p>Memory grows with their number, which the slots of the bucket bound, and those that wait for another attempt, which
+ * its capacity bounds. Each call takes O(log n).
+ */
+public final class Attempts {
+
+    private static final Comparator<Timed> SOONEST_FIRST = Comparator.comparingLong(Timed::untilMs)
+            .thenComparing(timed -> timed.place.flow())
+            .thenComparingLong(timed -> timed.place.position());
+
+    /** A request in flight, or in backoff; it occupies no slots then. */
+    private record Timed(long untilMs, Place place, long cost, long slots, boolean isInFlight) {
+
+        static Timed of(Place place, Attempted attempted) {
+            long cost = attempted.request().cost();
+            return attempted.phase() instanceof InFlight lasting
+                    ? new Timed(lasting.untilMs(), place, cost, lasting.slots(), true)
+                    : new Timed(attempted.phase().untilMs(), place, cost, 0, false);
+        }
+
+        AttemptSummary summary() {
+            AttemptSummary.Stage stage = isInFlight ? AttemptSummary.Stage.IN_FLIGHT : AttemptSummary.Stage.BACKOFF;
+            return new AttemptSummary(place.flow(), place.position(), cost, slots, stage, untilMs);
+        }
+    }
+
+    /** A released request whose next attempt is due. */
+    record Retry(Place head, long headCost, long headEnqueuedAtMs, long headExpiresAtMs) implements Head {
+
+        static Retry of(Place place, Attempted attempted) {
+            Long deadlineMs = attempted.request().admission().request().deadlineMs();
+            long expiresAtMs = deadlineMs == null ? DueTime.NEVER : Math.max(0, deadlineMs);
+            return new Retry(
+                    place, attempted.request().cost(), attempted.request().enqueuedAtMs(), expiresAtMs);
+        }
+
+        @Override
+        public Flow flow() {
+            return head.flow();
+        }
+    }
+
+    private final TreeSet<Timed> timed = new TreeSet<>(SOONEST_FIRST);
+    private final TreeMap<Flow, TreeMap<Long, Retry>> due = new TreeMap<>(); // by position, that is, by arrival
+    private long dueCount;
+    private long inFlight;
+    private long slots;
+
+    Attempts() {}
+
+    /** Restores what {@link #summaries} returned, except for those that are due. */
+    void restore(AttemptSummary summary) {
+        Place place = new Place(summary.flow(), summary.position());
+        boolean isInFlight = summary.stage() == AttemptSummary.Stage.IN_FLIGHT;
+        add(new Timed(summary.untilMs(), place, summary.cost(), summary.slots(), isInFlight));
+    }
+
+    /** Returns all of them. */
+    List<AttemptSummary> summaries() {
+        List<AttemptSummary> all = new ArrayList<>(size());
+        timed.forEach(one -> all.add(one.summary()));
+        due.values().forEach(flow -> flow.values()
+                .forEach(retry -> all.add(new AttemptSummary(
+                        retry.flow(), retry.head().position(), retry.headCost(), 0, AttemptSummary.Stage.DUE, 0))));
+        return all;
+    }
+
+    /** Adds a request that is in flight or in backoff. */
+    void add(Place place, Attempted attempted) {
+        add(Timed.of(place, attempted));
+    }
+
+    private void add(Timed added) {
+        timed.add(added);
+        inFlight += added.isInFlight ? 1 : 0;
+        slots += added.slots;
+    }
+
+    /** Adds a request in backoff whose time is over. */
+    void addDue(Place place, Attempted attempted) {
+        due.computeIfAbsent(place.flow(), flow -> new TreeMap<>()).put(place.position(), Retry.of(place, attempted));
+        dueCount++;
+    }
+
+    /**
+     * Removes a request.
+     *
+     * @return whether it was due
+     */
+    boolean remove(Place place, Attempted attempted) {
+        Timed removed = Timed.of(place, attempted);
+        if (timed.remove(removed)) {
+            inFlight -= removed.isInFlight ? 1 : 0;
+            slots -= removed.slots;
+            return false;
+        }
+        TreeMap<Long, Retry> retries = due.get(place.flow());
+        retries.remove(place.position());
+        if (retries.isEmpty()) {
+            due.remove(place.flow());
+        }
+        dueCount--;
+        return true;
+    }
+
+    /** Returns a request whose time in flight or in backoff is over; null if there is none. */
+    Place overdue(long nowMs) {
+        return dueMs() > nowMs ? null : timed.first().place;
+    }
+
+    /** Returns when the first time in flight or in backoff is over, in milliseconds; {@link DueTime#NEVER} if none is. */
+    public long dueMs() {
+        return timed.isEmpty() ? DueTime.NEVER : timed.first().untilMs;
+    }
+
+    /** Returns the retry of a flow that leaves next; null if none is due. */
+    Retry firstDue(Flow flow) {
+        TreeMap<Long, Retry> retries = due.get(flow);
+        return retries == null ? null : retries.firstEntry().getValue();
+    }
+
+    boolean hasDue() {
+        return dueCount > 0;
+    }
+
+    boolean hasDue(Flow flow) {
+        return due.containsKey(flow);
+    }
+
+    /** Returns the flows in which a retry is due. */
+    Set<Flow> dueFlows() {
+        return due.keySet();
+    }
+
+    public boolean isEmpty() {
+        return timed.isEmpty() && dueCount == 0;
+    }
+
+    /** Returns how many requests are in flight, or wait for another attempt. */
+    int size() {
+        return timed.size() + (int) dueCount;
+    }
+
+    /** Returns how many requests are in flight. */
+    public long inFlight() {
+        return inFlight;
+    }
+
+    /** Returns how many slots the requests in flight occupy. */
+    public long slots() {
+        return slots;
+    }
+
+    /** Returns how many requests wait for another attempt. */
+    public long waiting() {
+        return timed.size() - inFlight + dueCount;
+    }
+}
