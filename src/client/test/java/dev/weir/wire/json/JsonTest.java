@@ -101,7 +101,7 @@ class JsonTest {
                 "{\"cost\":null}                                       | cost must be a whole number, has no value",
                 "{\"cost\":[1]}                                        | cost must be a whole number, is an array",
                 "{\"cost\":9223372036854775808}                        | cost must be a 64-bit integer, is '9223372036854775808'",
-                "{\"kind\":\"TAKE\"}                                   | kind must be CONSUME, PEEK, SETTLE, CANCEL, RESET, RELEASE or RENEW, is 'TAKE'",
+                "{\"kind\":\"TAKE\"}                                   | kind must be CONSUME, PEEK, SETTLE, CANCEL, RESET, RELEASE, RENEW, COMPLETE or EXTEND, is 'TAKE'",
                 "{\"attributes\":[]}                                   | attributes must be an object",
                 "{\"attributes\":{\"a\":1}}                            | attributes.a must be a string",
                 "{\"payload\":\"***\"}                                 | payload must be a base64 string",
