@@ -164,6 +164,15 @@ public final class LeaseHolder<R> {
         renewals.add(new Waiting<>(request, 0, untilMs, responses));
     }
 
+    /**
+     * Records that the first request that waits for a renewal was decided, and must continue to wait: that line is not
+     * ready until the ledger responds to another renewal. What the decision asks of the ledger changes the book, and must
+     * not make the line ready again.
+     */
+    public void awaitRenewal() {
+        hasRenewed = false;
+    }
+
     /** Returns the first line whose first request must be decided now; null if there is none. */
     public WaitingLine<R> readyLine(long nowMs) {
         for (WaitingLine<R> line : lines) {

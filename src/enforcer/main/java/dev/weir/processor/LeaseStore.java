@@ -356,11 +356,14 @@ final class LeaseStore implements WritableLeases {
 
     /** Lets the request that {@link #nextReady} returned last continue to wait, for the same key or another one. */
     void parkAgain(Ready ready, AwaitLease wait) {
-        if (wait.key().equals(served.element().key)) {
-            served.remove();
-        } else {
+        Entry entry = served.element();
+        if (!wait.key().equals(entry.key)) {
             remove();
             parkUntil(ready.waiter.withKey(wait.key()), ready.untilMs);
+        } else if (ready.waiter.request().kind() == RequestKind.RENEW) {
+            entry.holder.awaitRenewal();
+        } else {
+            served.remove();
         }
     }
 

@@ -14,6 +14,8 @@ import java.util.Collections;
 import java.util.List;
 import org.junit.jupiter.api.Tag;
 import org.junit.jupiter.api.Test;
+import org.junit.jupiter.api.Timeout;
+import org.junit.jupiter.api.Timeout.ThreadMode;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.ValueSource;
 
@@ -113,6 +115,22 @@ class SharedSlotsTest extends SharingHarness {
         request("bob", 10);
         exchange();
         assertThat(reasons()).containsExactly(Reason.WITHIN_LIMITS);
+    }
+
+    @Test
+    @Timeout(value = 60, threadMode = ThreadMode.SEPARATE_THREAD)
+    void renewals_are_confirmed_one_after_the_other_while_a_request_waits_for_slots() throws Exception {
+        apply(SLOTS, 1);
+        reservation(RequestKind.CONSUME, "a", 5);
+        reservation(RequestKind.CONSUME, "b", 5);
+        endLeases();
+        assertThat(reasons()).containsOnly(Reason.WITHIN_LIMITS).hasSize(2);
+        send(aboutReservation(RequestKind.RENEW, "a"));
+        send(aboutReservation(RequestKind.RENEW, "b"));
+        request("bob", 1);
+        assertThat(decided()).as("until the ledger responds").isEmpty();
+        exchange();
+        assertThat(reasons()).containsExactlyInAnyOrder(Reason.RENEWED, Reason.RENEWED, Reason.LIMIT_EXCEEDED);
     }
 
     /** Sends a request about a reservation, which waits for the ledger. Returns the decision. */
