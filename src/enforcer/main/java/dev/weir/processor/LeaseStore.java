@@ -97,6 +97,7 @@ final class LeaseStore implements WritableLeases {
         private PolicyTable termsOf;
         private long timerMs = DueTime.NEVER;
         private boolean isTouched;
+        private boolean isServed;
         private boolean isChanged;
 
         Entry(StateKey key, LeaseHolder<Place> holder, LeaseBook written) {
@@ -180,6 +181,18 @@ final class LeaseStore implements WritableLeases {
         return entry;
     }
 
+    /** Has the requests that wait for a key examined, once: also if a decision on one of them changes its book. */
+    private void serve(Entry entry) {
+        if (!entry.isServed) {
+            entry.isServed = true;
+            served.add(entry);
+        }
+    }
+
+    private void endService() {
+        served.remove().isServed = false;
+    }
+
     @Override
     public LeaseBook book(StateKey key) {
         session.checkClock();
@@ -191,7 +204,7 @@ final class LeaseStore implements WritableLeases {
         Entry entry = touch(key);
         entry.holder.setBook(book);
         if (entry.holder.hasWaiting()) { // which may pass by tokens that have returned
-            served.add(entry);
+            serve(entry);
         }
     }
 
@@ -288,7 +301,7 @@ final class LeaseStore implements WritableLeases {
             waiting.delete(stored(place));
             entry.holder.takers().remove(parked);
             places--;
-            served.add(entry);
+            serve(entry);
         }
         takers.remove(request);
         return cancelled;
@@ -299,7 +312,7 @@ final class LeaseStore implements WritableLeases {
         session.checkClock();
         Entry entry = touch(key);
         entry.holder.handleResponse(response, nowMs);
-        served.add(entry);
+        serve(entry);
     }
 
     /** Returns when {@link #wake} must be called, {@link DueTime#NEVER} for never. */
@@ -314,7 +327,7 @@ final class LeaseStore implements WritableLeases {
             Timer timer = timers.remove();
             if (timer.entry.timerMs == timer.atMs) {
                 timer.entry.timerMs = DueTime.NEVER;
-                served.add(touch(timer.entry.key));
+                serve(touch(timer.entry.key));
             }
         }
     }
@@ -325,7 +338,7 @@ final class LeaseStore implements WritableLeases {
      * one that must continue to wait, and likewise those that wait for an answer.
      */
     Optional<Ready> nextReady(long nowMs) {
-        for (; !served.isEmpty(); served.remove()) {
+        for (; !served.isEmpty(); endService()) {
             ready = served.peek().holder.readyLine(nowMs);
             if (ready != null) {
                 return Optional.of(ready(ready.first()));
@@ -363,7 +376,7 @@ final class LeaseStore implements WritableLeases {
         } else if (ready.waiter.request().kind() == RequestKind.RENEW) {
             entry.holder.awaitRenewal();
         } else {
-            served.remove();
+            endService();
         }
     }
 
