@@ -2,6 +2,7 @@ package dev.weir.wire;
 
 import dev.weir.avro.Header;
 import dev.weir.avro.RequestEvent;
+import dev.weir.event.Acknowledgement;
 import dev.weir.event.Admission;
 import dev.weir.event.Decision;
 import dev.weir.event.DecisionContext;
@@ -57,7 +58,21 @@ public final class ByAvro {
                 .setPolicyId(request.policyId())
                 .setReserveMs(request.reserveMs())
                 .setSettles(request.settles())
+                .setAcknowledgement(acknowledgement(request.acknowledgement()))
                 .build());
+    }
+
+    private static dev.weir.avro.Acknowledgement acknowledgement(Acknowledgement of) {
+        return of == null
+                ? null
+                : new dev.weir.avro.Acknowledgement(
+                        of.receipt(),
+                        of.result() == null
+                                ? null
+                                : dev.weir.avro.AttemptResult.valueOf(
+                                        of.result().name()),
+                        of.retryAfterMs(),
+                        of.error());
     }
 
     private static dev.weir.avro.LimitOverride override(LimitOverride override) {
@@ -185,6 +200,11 @@ public final class ByAvro {
                 .setCost(release.cost())
                 .setAttributes(release.attributes())
                 .setPayload(AvroBytes.toBuffer(release.payload()))
+                .setAttempt(attempt(release.attempt()))
                 .build());
+    }
+
+    private static dev.weir.avro.Attempt attempt(Release.Attempt of) {
+        return of == null ? null : new dev.weir.avro.Attempt(of.number(), of.receipt(), of.ackTimeoutMs());
     }
 }
