@@ -17,10 +17,12 @@ import dev.weir.limit.LimitAccount;
 import dev.weir.policy.Policy;
 import java.util.ArrayList;
 import java.util.HashMap;
+import java.util.HashSet;
 import java.util.List;
 import java.util.Locale;
 import java.util.Map;
 import java.util.Optional;
+import java.util.Set;
 
 /**
  * The invariants of reservations, by the recorded decisions alone and without the algorithms of the enforcer:
@@ -47,6 +49,7 @@ public final class ReservationInvariant {
     private record KeyUse(Policy policy, List<Reserved<Long>> all) {}
 
     private final PolicyVersionHistory rules;
+    private final Set<List<String>> shared = new HashSet<>(); // client and id of reservations of shared limits
     private final Map<StateKey, KeyUse> uses = new HashMap<>();
     private final ReservationHistory<Long> history = new ReservationHistory<>(); // with the duration of each
     private final Breach.Notes notes = new Breach.Notes(
@@ -132,7 +135,9 @@ public final class ReservationInvariant {
                 decision.repeated()
                         ? "ended again"
                         : decision.reason() == Reason.ALREADY_ENDED ? "ended otherwise before" : "not found");
-        if (open.isPresent()) {
+        boolean isUnconfirmed = request.kind() == RequestKind.RENEW // the ledger may not answer within max-wait
+                && shared.contains(List.of(request.client(), request.reservationId()));
+        if (open.isPresent() && !isUnconfirmed) {
             notes.fault(() ->
                     Oracle.at(request) + " is " + decision.reason() + " at " + atMs + ", but its reservation is open");
         }
@@ -156,6 +161,9 @@ public final class ReservationInvariant {
     private void admit(Decided decided) {
         Request request = decided.request();
         boolean isShared = rules.isShared(request);
+        if (isShared) {
+            shared.add(List.of(request.client(), request.requestId()));
+        }
         long atMs = isShared ? request.timestampMs() : decided.decision().decidedAtMs();
         List<Version> versions = decided.applicable(rules, atMs);
         long durationMs = durationMs(request, versions);
