@@ -11,7 +11,7 @@ import org.junit.jupiter.api.Test;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.ValueSource;
 
-/** What is left of a shared limit, and PEEKs, which ask the ledger. */
+/** The remaining quota of a shared limit, as decisions and PEEK requests report it. */
 @Tag("slow")
 class SharedRemainingTest extends SharingHarness {
 
