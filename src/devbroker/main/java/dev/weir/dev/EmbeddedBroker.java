@@ -47,7 +47,7 @@ import org.apache.logging.log4j.core.LoggerContext;
  * has started.
  */
 public final class EmbeddedBroker implements AutoCloseable {
-    /** The broker session is short for fast restarts: a killed broker can register again only when it has expired. */
+
     private static final String SETTINGS = """
             process.roles=broker,controller
             node.id=1
@@ -57,7 +57,7 @@ public final class EmbeddedBroker implements AutoCloseable {
             controller.listener.names=CONTROLLER
             controller.quorum.voters=1@%2$s
             broker.heartbeat.interval.ms=1000
-            broker.session.timeout.ms=3000
+            broker.session.timeout.ms=%4$d
             auto.create.topics.enable=false
             offsets.topic.replication.factor=1
             offsets.topic.num.partitions=4
@@ -72,6 +72,12 @@ public final class EmbeddedBroker implements AutoCloseable {
             group.min.session.timeout.ms=500
             log.cleaner.dedupe.buffer.size=16777216
             """;
+
+    /** A killed broker can register again only when its session has expired, so it is short if that may happen. */
+    private static final long KEPT_SESSION_MS = 3_000;
+
+    /** On a busy machine, a broker whose session has expired has no leaders. */
+    private static final long TEMPORARY_SESSION_MS = 60_000;
 
     private static final Set<EmbeddedBroker> OPEN = ConcurrentHashMap.newKeySet();
 
@@ -192,8 +198,11 @@ public final class EmbeddedBroker implements AutoCloseable {
 
     private void create() throws Exception {
         Properties settings = new Properties();
-        settings.load(new StringReader(
-                SETTINGS.formatted(address(clientSocket), address(controllerSocket), options.protocol)));
+        settings.load(new StringReader(SETTINGS.formatted(
+                address(clientSocket),
+                address(controllerSocket),
+                options.protocol,
+                temporary ? TEMPORARY_SESSION_MS : KEPT_SESSION_MS)));
         settings.putAll(options.settings);
         settings.setProperty("log.dirs", directory.toString());
         Formatter formatter = format(directory.toString(), options.credentials);
