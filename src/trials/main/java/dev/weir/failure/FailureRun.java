@@ -187,7 +187,7 @@ final class FailureRun implements AutoCloseable {
         }
         watch = new RecoveryTimer(config);
         load = new PacedLoad(
-                new FailureWorkload(setup.seed, System::currentTimeMillis),
+                new FailureWorkload(setup.seed, System::currentTimeMillis, true),
                 new Producers(config, setup.seed, setup.conditions.misplacedPercent),
                 setup.perSecond);
         say("%d brokers, %d enforcers, %d partitions, %,d requests a second, seed %d"

@@ -44,7 +44,7 @@ final class CoreEvidence {
      * @param misplacedPercent the percentage of requests that are written to another partition than their client's, and
      *     are routed
      * @param maxRouting a routed request is decided before this many further requests are written
-     * @param reserves whether there are reservations
+     * @param reserves whether there are reservations, under own limits
      */
     record Load(int perSecond, int misplacedPercent, int maxRouting, boolean reserves) {
 
@@ -102,7 +102,7 @@ final class CoreEvidence {
 
     private Evidence run(int count) {
         Iterator<Request> workload =
-                load.reserves ? new FailureWorkload(seed, () -> nowMs) : new TraceWorkload(seed, () -> nowMs);
+                load.reserves ? new FailureWorkload(seed, () -> nowMs, false) : new TraceWorkload(seed, () -> nowMs);
         for (int i = 0; i < count; i++) {
             nowMs = START_MS + i * 1_000L / load.perSecond;
             write(workload.next(), i);

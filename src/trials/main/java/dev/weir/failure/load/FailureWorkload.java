@@ -17,10 +17,13 @@ public final class FailureWorkload implements Iterator<Request> {
     private final ReservationWorkload reservations;
     private long made;
 
-    /** @param clockMs the current time, ms since the epoch */
-    public FailureWorkload(long seed, LongSupplier clockMs) {
+    /**
+     * @param clockMs the current time, ms since the epoch
+     * @param shares whether reservations use {@link FailurePolicies#SHARED} too
+     */
+    public FailureWorkload(long seed, LongSupplier clockMs, boolean shares) {
         trace = new TraceWorkload(seed, clockMs);
-        reservations = new ReservationWorkload(seed, clockMs);
+        reservations = new ReservationWorkload(seed, clockMs, shares);
     }
 
     /** Sets a client that sends half of the calls from now on, null for none. */

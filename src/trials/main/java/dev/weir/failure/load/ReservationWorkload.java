@@ -35,15 +35,20 @@ final class ReservationWorkload implements Iterator<Request> {
 
     private final Random random;
     private final LongSupplier clockMs;
+    private final boolean shares;
     private final PriorityQueue<Due> due =
             new PriorityQueue<>(Comparator.comparingLong(Due::atMs).thenComparingLong(Due::number));
     private long made;
     private long planned;
 
-    /** @param clockMs the current time, ms since the epoch */
-    ReservationWorkload(long seed, LongSupplier clockMs) {
+    /**
+     * @param clockMs the current time, ms since the epoch
+     * @param shares whether clients reserve under shared limits too
+     */
+    ReservationWorkload(long seed, LongSupplier clockMs, boolean shares) {
         random = new Random(seed * 31 + 7);
         this.clockMs = clockMs;
+        this.shares = shares;
     }
 
     @Override
@@ -60,7 +65,7 @@ final class ReservationWorkload implements Iterator<Request> {
     }
 
     private Request make(long nowMs) {
-        boolean isShared = random.nextInt(3) == 0;
+        boolean isShared = shares && random.nextInt(3) == 0;
         String client = isShared ? "crowd-" + random.nextInt(CROWD) : "holder-" + random.nextInt(HOLDERS);
         String[] endpoints = isShared ? CROWDED : ENDPOINTS;
         String endpoint = endpoints[random.nextInt(endpoints.length)];

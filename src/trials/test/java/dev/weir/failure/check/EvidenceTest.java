@@ -57,6 +57,7 @@ class EvidenceTest {
                 TopicSetup.createMissing(admin, config, TopicSetup.RequestTime.LOG_APPEND);
             }
             apply(config, FailurePolicies.INITIAL);
+            apply(config, FailurePolicies.SHARED);
             Evidence evidence = run(config);
             assertThat(Oracle.check(evidence)).allMatch(Breach::isOk);
             assertThat(evidence.requests()).hasSizeGreaterThanOrEqualTo(BEFORE + AFTER);
@@ -87,7 +88,7 @@ class EvidenceTest {
     }
 
     private Evidence run(WeirConfig config) throws Exception {
-        FailureWorkload workload = new FailureWorkload(1, System::currentTimeMillis);
+        FailureWorkload workload = new FailureWorkload(1, System::currentTimeMillis, true);
         try (RequestSender sender = new RequestSender(config)) {
             try (Enforcer first = Enforcer.start(config)) {
                 first.awaitRunning(PATIENCE);
