@@ -290,8 +290,8 @@ class ReservationHealingTest {
                 callers.add(new Caller(client, Sharing.SHARED.client(i), inUse, decided));
                 done.add(callers.get(i).work(rounds));
             }
-            for (int kills = 1; kills <= 3; kills++) {
-                int enough = kills * rounds * callers.size() / 4;
+            for (int kills = 1; kills <= 2; kills++) {
+                int enough = kills * rounds * callers.size() / 3;
                 await(enough + " are decided", PATIENCE, () -> decided.get() >= enough);
                 instance.kill();
                 instance.start();
