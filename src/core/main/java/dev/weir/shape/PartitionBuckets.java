@@ -37,6 +37,7 @@ final class PartitionBuckets {
     private final Set<QueueBuckets> outdated = new LinkedHashSet<>();
     private long outdatedSinceNanos;
     private long waiting;
+    private long inFlight;
     private long lastWriteNanos;
 
     PartitionBuckets(QueueBuckets.Partition shared, int hotKeys) {
@@ -83,6 +84,11 @@ final class PartitionBuckets {
         return waiting;
     }
 
+    /** Returns how many released requests are processed by workers, who must acknowledge them. */
+    long inFlight() {
+        return inFlight;
+    }
+
     /** Returns how many buckets with a key are on the heap. */
     long hotKeys() {
         return hot.keys();
@@ -122,7 +128,7 @@ final class PartitionBuckets {
                 LeakyBucketQueue.fresh(id, paced, nowNanos),
                 paced,
                 shared.tables().of(id),
-                new QueueBacklog(more -> {}),
+                QueueBacklog.unobserved(),
                 shared.effects());
         fresh.obey(shared.orders().pauses(id), 0);
         return fresh;
@@ -234,7 +240,8 @@ final class PartitionBuckets {
     }
 
     private QueueBuckets add(QueueState state) {
-        QueueBuckets queue = new QueueBuckets(state, shared, more -> waiting += more);
+        QueueBacklog backlog = new QueueBacklog(more -> waiting += more, more -> inFlight += more);
+        QueueBuckets queue = new QueueBuckets(state, shared, backlog);
         queues.put(queue.id(), queue);
         return queue;
     }

@@ -20,7 +20,6 @@ import java.util.List;
 import java.util.Map;
 import java.util.Set;
 import java.util.function.Consumer;
-import java.util.function.LongConsumer;
 
 /**
  * The buckets of one queue on this partition. Only this class creates, loads, runs, unloads and forgets them. A bucket
@@ -100,14 +99,18 @@ final class QueueBuckets {
     private PartitionSlots slots; // null if the queue has no total
     private boolean isDraining;
 
-    /** @param waiting receives each change of the number of waiting requests, negative if it falls */
-    QueueBuckets(QueueState state, Partition partition, LongConsumer waiting) {
+    /**
+     * Creates a queue without buckets.
+     *
+     * @param backlog an empty one, in which the requests of all its buckets are counted
+     */
+    QueueBuckets(QueueState state, Partition partition, QueueBacklog backlog) {
         this.partition = partition;
         states = partition.states;
         orders = partition.orders;
         setRules(PacedQueueRules.of(state.rules()));
         cold = new ColdBuckets(state.rules().id(), partition.tables.timers(), state.epoch());
-        backlog = new QueueBacklog(waiting);
+        this.backlog = backlog;
     }
 
     /** Restores a bucket. */
@@ -679,7 +682,7 @@ final class QueueBuckets {
         if (state == null) {
             return bucket;
         }
-        LeakyBucketQueue read = newBucket(state, new QueueBacklog(more -> {}));
+        LeakyBucketQueue read = newBucket(state, QueueBacklog.unobserved());
         cold.stepBack(read, state);
         obeyOrders(read);
         return read;

@@ -283,10 +283,11 @@ public final class Shaper {
     }
 
     /**
-     * Returns whether the shaper needs the time: requests wait here, or partitions use a total whose ledger is here.
+     * Returns whether the shaper needs the time: requests wait here or must be acknowledged by a time, or partitions use
+     * a total whose ledger is here.
      */
     public boolean needsTime() {
-        return hasWaiting() || !ledgers.isEmpty();
+        return hasWaiting() || buckets.inFlight() > 0 || !ledgers.isEmpty();
     }
 
     /** Returns how many keys of all queues are on the heap. */

@@ -287,6 +287,9 @@ class InFlightLawsTest {
         releasesSeen = queue.releases.size();
         givenUpSeen = queue.givenUp.size();
         decisionsSeen = queue.decisions.size();
+        assertThat(queue.shaper.needsTime())
+                .as(context + ": time that only markers tell")
+                .isEqualTo(!live.isEmpty());
         if (!rules.hasRate()) {
             checkNoneIdle();
         }

@@ -541,7 +541,7 @@ class KeyedQueueTest {
 
     @Test
     void the_oldest_wait_is_exact_to_a_1024th_however_many_keys_wait() {
-        QueueBacklog backlog = new QueueBacklog(more -> {});
+        QueueBacklog backlog = QueueBacklog.unobserved();
         for (int ms = 0; ms < 1_000_000; ms += 7) {
             backlog.addHead(ms + 500);
         }

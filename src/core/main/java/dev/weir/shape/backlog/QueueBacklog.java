@@ -16,7 +16,8 @@ public final class QueueBacklog {
     /** The most intervals in which heads are counted; beyond it, adjacent intervals are merged. */
     public static final int MAX_INTERVALS = 4_096;
 
-    private final LongConsumer onChange;
+    private final LongConsumer onWaiting;
+    private final LongConsumer onInFlight;
     private final Map<String, Long> requestsByTier = new HashMap<>();
     private final TreeMap<Long, Integer> headsByTime = new TreeMap<>();
     private int intervalBits; // an interval is two to this power, in ms
@@ -25,9 +26,20 @@ public final class QueueBacklog {
     private long inFlight;
     private long slots;
 
-    /** @param onChange receives each change of the number of waiting requests, negative if it falls */
-    public QueueBacklog(LongConsumer onChange) {
-        this.onChange = onChange;
+    /**
+     * Creates an empty backlog.
+     *
+     * @param onWaiting receives each change of the number of waiting requests, negative if it falls
+     * @param onInFlight receives each change of the number of requests in flight, negative if it falls
+     */
+    public QueueBacklog(LongConsumer onWaiting, LongConsumer onInFlight) {
+        this.onWaiting = onWaiting;
+        this.onInFlight = onInFlight;
+    }
+
+    /** Returns an empty backlog whose changes nobody receives. */
+    public static QueueBacklog unobserved() {
+        return new QueueBacklog(more -> {}, more -> {});
     }
 
     /** Adds requests of a tier, or removes them if the numbers are negative. */
@@ -35,13 +47,14 @@ public final class QueueBacklog {
         requests += moreRequests;
         tokens += moreTokens;
         requestsByTier.merge(tier, moreRequests, (had, more) -> had + more == 0 ? null : (Long) (had + more));
-        onChange.accept(moreRequests);
+        onWaiting.accept(moreRequests);
     }
 
     /** Adds released requests that their workers process, or removes them if the numbers are negative. */
     void addInFlight(long moreRequests, long moreSlots) {
         inFlight += moreRequests;
         slots += moreSlots;
+        onInFlight.accept(moreRequests);
     }
 
     /** Returns the number of released requests that their workers process. */
