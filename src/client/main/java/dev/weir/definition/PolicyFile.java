@@ -239,18 +239,10 @@ public final class PolicyFile {
             return contents;
         }
         QueueRules queue = QueueReader.read(tree, 1);
-        requireSupported(tree);
         faults.throwIfAny();
         Contents contents = new Contents(List.of(), List.of(new Definition.QueueDefinition(queue, json(tree))));
         faults.throwIfAny();
         return contents;
-    }
-
-    /** Rejects slots: records of queues with slots are read, but workers do not acknowledge releases by themselves yet. */
-    private static void requireSupported(YamlTree queue) {
-        if (queue.kind() == YamlTree.Kind.MAPPING && queue.get("max-in-flight").isPresent()) {
-            queue.get("max-in-flight").fault("is not supported yet");
-        }
     }
 
     private static void name(YamlTree tree, String id) {
@@ -311,7 +303,6 @@ public final class PolicyFile {
         requireDifferentIds(policyTrees, "policy");
         List<QueueRules> queues = new ArrayList<>(queueTrees.size());
         queueTrees.forEach(tree -> queues.add(QueueReader.read(tree, 1)));
-        queueTrees.forEach(PolicyFile::requireSupported);
         requireDifferentIds(queueTrees, "queue");
         boolean queuesReadable = queueList.isList() || queueList.isEmpty() || !queueList.isPresent();
         requireNoConflicts(policyTrees, policies);

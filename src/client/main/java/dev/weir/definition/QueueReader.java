@@ -13,19 +13,27 @@ import java.util.LinkedHashMap;
 import java.util.List;
 import java.util.Map;
 import java.util.Objects;
-import java.util.stream.Stream;
 
 /** Reads one queue. A value with a fault is replaced by a harmless one, so that the rest is checked as well. */
 final class QueueReader {
 
     static final List<String> KEYS = List.of(
-            "id", "key", "limit", "per", "burst", "capacity", "max-wait", "look-ahead", "total", "tiers", "fair-by");
-
-    /** The keys of a file, and those that only records can have until files support them. */
-    private static final List<String> KEYS_OF_RECORDS = Stream.concat(
-                    KEYS.stream(),
-                    Stream.of("max-in-flight", "ack-timeout", "max-duration", "max-attempts", "retry-backoff"))
-            .toList();
+            "id",
+            "key",
+            "limit",
+            "per",
+            "burst",
+            "capacity",
+            "max-wait",
+            "look-ahead",
+            "max-in-flight",
+            "ack-timeout",
+            "max-duration",
+            "max-attempts",
+            "retry-backoff",
+            "total",
+            "tiers",
+            "fair-by");
 
     /** The keys that need {@code max-in-flight}. */
     private static final List<String> ACKNOWLEDGEMENT_KEYS =
@@ -40,7 +48,7 @@ final class QueueReader {
 
     /** Returns the queue. It must not be used if faults were added. */
     static QueueRules read(YamlTree tree, long version) {
-        tree.fields(KEYS_OF_RECORDS);
+        tree.fields(KEYS);
         String id = tree.require("id").read(name -> Policy.requireName("id", name));
         InFlightRules inFlight = inFlight(tree);
         boolean hasRate = inFlight == null

@@ -53,7 +53,8 @@ class PolicyDocumentsTest {
         return Stream.of(
                         whole,
                         limits().map(row -> withLimit((String) row.get()[0])),
-                        QueueFileTest.queues().map(row -> QueueFileTest.withQueue((String) row.get()[0])))
+                        Stream.concat(QueueFileTest.queues(), QueueFileTest.queuesWithSlots())
+                                .map(row -> QueueFileTest.withQueue((String) row.get()[0])))
                 .flatMap(documents -> documents);
     }
 

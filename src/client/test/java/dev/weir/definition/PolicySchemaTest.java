@@ -91,10 +91,14 @@ class PolicySchemaTest {
             assertThat(faults("queues: [" + example + "]")).isEmpty();
         }
         Map<String, String> queue = Map.of("id", "id: q", "limit", "limit: 1", "per", "per: 1s", "key", "key: client");
+        List<String> needSlots = List.of("ack-timeout", "max-duration", "max-attempts", "retry-backoff");
         schema.at("/$defs/queue/properties").properties().forEach(property -> {
             for (JsonNode example : property.getValue().path("examples")) {
                 Map<String, String> parts = new TreeMap<>(queue);
                 parts.put(property.getKey(), property.getKey() + ": " + example);
+                if (needSlots.contains(property.getKey())) {
+                    parts.put("max-in-flight", "max-in-flight: 1");
+                }
                 assertThat(faults("queues: [{" + String.join(", ", parts.values()) + "}]"))
                         .isEmpty();
             }

@@ -82,49 +82,36 @@ class QueueFileTest {
                 .isEqualTo(Policy.builder("q").onExceed(new OnExceed.Shape("q")).build());
     }
 
-    @Test
-    void reads_slots_with_and_without_a_rate() throws FaultsException {
-        assertThat(only("{id: q, max-in-flight: 3}"))
-                .isEqualTo(QueueRules.builder("q", InFlightRules.of(3)).build());
-        assertThat(only("{id: q, max-in-flight: 3}").hasRate()).isFalse();
-        assertThat(only("{id: q, limit: 5, per: 1s, max-in-flight: 100_000, ack-timeout: 2h, max-attempts: 1,"
-                        + " retry-backoff: 0ms, key: to}"))
-                .isEqualTo(QueueRules.builder("q", 5, 1_000)
-                        .key(List.of("to"))
-                        .inFlight(new InFlightRules(100_000, 7_200_000, 7_200_000, 1, 0))
-                        .build());
-        assertThat(only("{id: q, max-in-flight: 1, ack-timeout: 5s, max-duration: 10s}")
-                        .inFlight())
-                .isEqualTo(new InFlightRules(1, 5_000, 10_000, 5, 1_000));
-    }
-
-    private static QueueRules only(String queue) throws FaultsException {
-        return PolicyFile.parseQueue("q", queue, 1);
-    }
-
-    @Test
-    void a_file_cannot_have_slots_yet() {
-        assertThat(faults("queues: [{id: q, max-in-flight: 1}]"))
-                .containsExactly("policies.yaml:1: queues[0].max-in-flight: is not supported yet");
+    static Stream<Arguments> queuesWithSlots() {
+        return Stream.of(
+                Arguments.of("max-in-flight: 3", QueueRules.builder("q", InFlightRules.of(3))),
+                Arguments.of(
+                        "limit: 5, per: 1s, max-in-flight: 100_000, ack-timeout: 2h, max-attempts: 1,"
+                                + " retry-backoff: 0ms, key: to",
+                        QueueRules.builder("q", 5, 1_000)
+                                .key(List.of("to"))
+                                .inFlight(new InFlightRules(100_000, 7_200_000, 7_200_000, 1, 0))),
+                Arguments.of(
+                        "max-in-flight: '1', ack-timeout: 5s, max-duration: 10s, max-attempts: '1_000', retry-backoff: 0",
+                        QueueRules.builder("q", new InFlightRules(1, 5_000, 10_000, 1_000, 0))));
     }
 
     @ParameterizedTest
-    @CsvSource(
-            delimiter = '|',
-            value = {
-                "{id: q, max-in-flight: 0}                      | max-in-flight: must be a whole number from 1 to 100000, is '0'",
-                "{id: q, limit: 1, per: 1s, ack-timeout: 1s}    | ack-timeout: requires max-in-flight",
-                "{id: q, limit: 1, per: 1s, max-attempts: 1}    | max-attempts: requires max-in-flight",
-                "{id: q, limit: 1, max-in-flight: 1}            | per: is required",
-                "{id: q, burst: 2, max-in-flight: 1}            | burst: requires limit",
-                "{id: q, ack-timeout: 9s, max-duration: 8s, max-in-flight: 1} | max-duration must be at least ack-timeout",
-                "{id: q, key: k, total: {limit: 1, per: 1s}, max-in-flight: 1} | max-in-flight: cannot be combined with total",
-                "{id: q}                                        | limit: is required"
-            })
-    void rejects_wrong_slots(String queue, String fault) {
-        assertThatThrownBy(() -> only(queue))
-                .isInstanceOf(FaultsException.class)
-                .hasMessageContaining(fault);
+    @MethodSource("queuesWithSlots")
+    void reads_slots_with_and_without_a_rate(String yaml, QueueRules.Builder expected) throws FaultsException {
+        assertThat(PolicyFile.read("policies.yaml", withQueue(yaml)).queues())
+                .extracting(Definition.QueueDefinition::queue)
+                .containsExactly(expected.build());
+    }
+
+    @ParameterizedTest
+    @CsvSource({"max-in-flight: 3, false", "'max-in-flight: 3, limit: 1, per: 1s', true"})
+    void a_queue_with_slots_needs_no_rate(String yaml, boolean hasRate) throws FaultsException {
+        QueueRules queue = PolicyFile.read("policies.yaml", withQueue(yaml))
+                .queues()
+                .get(0)
+                .queue();
+        assertThat(queue.hasRate()).isEqualTo(hasRate);
     }
 
     static Stream<Arguments> queues() {
@@ -301,6 +288,25 @@ class QueueFileTest {
                 Arguments.of(rate + "fair-by: {tenant: 1}", "fair-by: must be a single value, is a mapping"),
                 Arguments.of(rate + "fairby: tenant", "fairby: unknown key; did you mean \"fair-by\"?"),
                 Arguments.of(rate + "maxwait: 1s", "maxwait: unknown key; did you mean \"max-wait\"?"),
+                Arguments.of("max-in-flight: 0", "max-in-flight: must be a whole number from 1 to 100000, is '0'"),
+                Arguments.of(
+                        rate + "max-in-flight: ", "max-in-flight: must be a whole number from 1 to 100000, is empty"),
+                Arguments.of(rate + "ack-timeout: 1s", "ack-timeout: requires max-in-flight"),
+                Arguments.of(
+                        rate + "max-duration: 1s, max-attempts: 1, retry-backoff: 1s",
+                        "max-duration: requires max-in-flight|max-attempts: requires max-in-flight|"
+                                + "retry-backoff: requires max-in-flight"),
+                Arguments.of("limit: 1, max-in-flight: 1", "per: is required"),
+                Arguments.of("per: 1s, max-in-flight: 1", "limit: is required"),
+                Arguments.of("burst: 2, max-in-flight: 1", "burst: requires limit"),
+                Arguments.of(
+                        "max-in-flight: 1, max-attempts: 1001, ack-timeout: 0s, retry-backoff: 5",
+                        "max-attempts: must be a whole number from 1 to 1000, is '1001'|ack-timeout: must be a"
+                                + " duration such as 500ms, 10s, 1m, 2h or 1d, is '0s'|retry-backoff: must be a"
+                                + " duration such as 500ms, 10s, 1m, 2h or 1d, is '5'"),
+                Arguments.of(
+                        rate + "max-in-flight: 1, key: k, total: {limit: 1, per: 1s}",
+                        "max-in-flight: cannot be combined with total yet"),
                 Arguments.of("limit: no, pre: 1s, capacity: 0, look-ahead: soon", """
                         limit: must be a whole number, 1 or more, is 'no'|per: is required|pre: unknown\
                          key; did you mean "per"?|capacity: must be a whole number from 1 to 100000000, is '0'|\
@@ -331,6 +337,19 @@ class QueueFileTest {
             })
     void reports_values_out_of_a_queues_range(String yaml, String message) {
         assertThat(faults(withQueue(yaml))).containsExactly("policies.yaml:1: queues[0]." + message);
+    }
+
+    /** Faults of several keys together, which the schema cannot express. */
+    @ParameterizedTest
+    @CsvSource(
+            delimiter = '|',
+            value = {
+                "max-in-flight: 1, ack-timeout: 9s, max-duration: 8s | max-duration must be at least ack-timeout and at most 30d",
+                "max-in-flight: 1, ack-timeout: 31d | ack-timeout must be 1 to 2592000000, is 2678400000",
+                "max-in-flight: 1, retry-backoff: 31d | retry-backoff must be 0 to 2592000000, is 2678400000"
+            })
+    void reports_times_of_attempts_out_of_range(String yaml, String message) {
+        assertThat(faults(withQueue(yaml))).containsExactly("policies.yaml:1: queues[0]: " + message);
     }
 
     @Test

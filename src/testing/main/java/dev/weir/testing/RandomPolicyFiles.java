@@ -109,6 +109,8 @@ public final class RandomPolicyFiles {
         if (random.nextBoolean()) {
             queue.putArray("key").add("client").add(text("k"));
             queue.putObject("total").put("limit", 7).put("per", duration());
+        } else if (random.nextBoolean()) {
+            queue.put("max-in-flight", 1 + random.nextInt(9)).put("ack-timeout", duration());
         }
         ObjectNode tiers = queue.putObject("tiers");
         for (int i = random.nextInt(4); i > 0; i--) {

@@ -32,7 +32,9 @@ final class DocumentSeeds {
               {"id": "slots", "limits": [{"algorithm": "concurrency", "limit": 10, "ttl": "60s"}]}],
              "queues": [{"id": "q", "limit": 10, "per": "1s", "burst": 3, "capacity": 5, "max-wait": "30s", "look-ahead": "0s",
               "fair-by": "tenant",
-              "tiers": {"gold": {"priority": 1, "weight": 4}, "free": {"weight": 1000}}}]}
+              "tiers": {"gold": {"priority": 1, "weight": 4}, "free": {"weight": 1000}}},
+              {"id": "slots", "max-in-flight": 2, "ack-timeout": "1m", "max-duration": "2h", "max-attempts": 3,
+               "retry-backoff": "0s"}]}
             """;
 
     private DocumentSeeds() {}
