@@ -6,9 +6,11 @@ import java.util.Collection;
 import java.util.Comparator;
 import java.util.HashMap;
 import java.util.Map;
+import java.util.Optional;
 import java.util.PriorityQueue;
 import java.util.Set;
 import java.util.TreeSet;
+import org.apache.kafka.clients.consumer.OffsetAndMetadata;
 import org.apache.kafka.common.TopicPartition;
 import org.apache.kafka.common.header.Headers;
 
@@ -17,7 +19,8 @@ import org.apache.kafka.common.header.Headers;
  *
  * <p>The queues of a partition interleave their releases, so these become due in another order than that of their
  * offsets. Of offsets 5, 6 and 7, due at 30, 10 and 20, the second is returned first. The partition is done up to 5
- * until all three have been returned, and then up to 8.
+ * until all three have been returned, and then up to 8. Releases with an attempt that are done are reported as
+ * {@linkplain StartedOffsets started} until then.
  */
 final class HeldReleases {
 
@@ -39,6 +42,11 @@ final class HeldReleases {
             return release == null ? 0 : release.releaseAtNanos();
         }
 
+        /** Returns whether the worker acknowledges the release. */
+        boolean isAttempt() {
+            return release != null && release.attempt() != null;
+        }
+
         private long sequence() {
             return release == null ? 0 : release.sequence();
         }
@@ -50,13 +58,40 @@ final class HeldReleases {
 
     private static final class Progress {
         private final TreeSet<Long> offsets = new TreeSet<>();
+        private StartedOffsets started = new StartedOffsets();
         private long next;
-        private long reported = -1;
+        private OffsetAndMetadata reported;
+
+        void markDone(Held done) {
+            boolean wasHeld = offsets.remove(done.offset);
+            if (wasHeld && done.isAttempt()) {
+                started.add(done.offset, offsets, next);
+            }
+        }
+
+        /** Returns what can be committed; empty if the started offsets do not fit until an earlier one is done. */
+        Optional<OffsetAndMetadata> committable() {
+            long undone = offsets.isEmpty() ? next : offsets.first();
+            started.removeBelow(undone);
+            return started.metadata(undone).map(metadata -> new OffsetAndMetadata(undone, metadata));
+        }
     }
 
+    /** Sets what the last owner of a partition has committed, before anything of it is added. */
+    void restore(TopicPartition partition, OffsetAndMetadata committed) {
+        Progress progress = progress(partition);
+        progress.next = committed.offset();
+        progress.started = StartedOffsets.read(committed.offset(), committed.metadata());
+        progress.reported = committed;
+    }
+
+    /** Adds a record, unless its attempt has started. */
     void add(Held held) {
-        queue.add(held);
-        progress(held.partition).offsets.add(held.offset);
+        Progress progress = progress(held.partition);
+        if (!progress.started.contains(held.offset)) {
+            queue.add(held);
+            progress.offsets.add(held.offset);
+        }
     }
 
     /**
@@ -86,21 +121,26 @@ final class HeldReleases {
     void markDone(Held taken) {
         Progress progress = partitions.get(taken.partition);
         if (progress != null) {
-            progress.offsets.remove(taken.offset);
+            progress.markDone(taken);
         }
     }
 
-    /** Returns the first offset that is not done, of each partition in which it changed since the last call. */
-    Map<TopicPartition, Long> takeChangedOffsets() {
-        Map<TopicPartition, Long> changed = new HashMap<>();
-        partitions.forEach((partition, progress) -> {
-            long undone = progress.offsets.isEmpty() ? progress.next : progress.offsets.first();
-            if (undone > progress.reported) {
-                progress.reported = undone;
-                changed.put(partition, undone);
-            }
-        });
+    /** Returns the first offset that is not done, of each partition in which a commit changed since the last call. */
+    Map<TopicPartition, OffsetAndMetadata> takeChangedOffsets() {
+        Map<TopicPartition, OffsetAndMetadata> changed = new HashMap<>();
+        partitions.forEach((partition, progress) -> progress.committable()
+                .filter(offset -> !offset.equals(progress.reported))
+                .ifPresent(offset -> {
+                    progress.reported = offset;
+                    changed.put(partition, offset);
+                }));
         return changed;
+    }
+
+    /** Returns whether all that is done can be committed now: the started offsets of each partition fit. */
+    boolean isCommittable() {
+        return partitions.values().stream()
+                .allMatch(progress -> progress.committable().isPresent());
     }
 
     /** Returns the partitions of which something was received. */

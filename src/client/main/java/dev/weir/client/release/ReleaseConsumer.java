@@ -11,6 +11,7 @@ import java.time.Duration;
 import java.util.ArrayList;
 import java.util.Collection;
 import java.util.HashMap;
+import java.util.HashSet;
 import java.util.List;
 import java.util.Map;
 import java.util.Optional;
@@ -29,6 +30,7 @@ import org.apache.kafka.common.KafkaException;
 import org.apache.kafka.common.TopicPartition;
 import org.apache.kafka.common.errors.RebalanceInProgressException;
 import org.apache.kafka.common.errors.SerializationException;
+import org.apache.kafka.common.errors.TimeoutException;
 import org.apache.kafka.common.serialization.ByteArrayDeserializer;
 
 /**
@@ -60,6 +62,11 @@ import org.apache.kafka.common.serialization.ByteArrayDeserializer;
  * once, and Kafka's client sends no heartbeats until the clock has caught up. So after a step by more than
  * {@code session.timeout.ms}, the group can revoke the partitions.
  *
+ * <p><b>Acknowledgement.</b> The worker acknowledges a release with an {@linkplain Release#attempt attempt}, by
+ * {@link dev.weir.client.WeirClient#complete}. Commit it before its work starts, so that its attempt starts at most once.
+ * The commit covers it at once: if earlier releases are not due, it is listed in the metadata of the commit. If its
+ * worker dies, it is released again.
+ *
  * <p><b>Memory.</b> The consumer buffers about {@value #MAX_HELD} releases, plus {@code max.poll.records} for each
  * partition. The broker keeps the others; they arrive late if the look-ahead of a queue covers more than that. Payloads
  * count towards the heap.
@@ -85,6 +92,8 @@ public final class ReleaseConsumer implements AutoCloseable {
     /** The longest wait for a broker. A record that arrives can show that a release is due earlier than estimated. */
     private static final long MAX_POLL_NANOS = 100 * MS;
 
+    private static final Duration COMMITTED_TIMEOUT = Duration.ofSeconds(1);
+
     private final ConsumerOpener opener;
     private final ClockStepWakeup clockSteps;
     private final BrokerClock clock;
@@ -95,7 +104,11 @@ public final class ReleaseConsumer implements AutoCloseable {
     /** Offsets that are to be committed. */
     private final Map<TopicPartition, OffsetAndMetadata> done = new HashMap<>();
 
+    /** Assigned partitions of which it is not known yet what was committed. They are paused. */
+    private final Set<TopicPartition> unknown = new HashSet<>();
+
     private Runnable beforeRevoked = () -> {};
+    private java.util.function.Consumer<Collection<TopicPartition>> afterLost = partitions -> {};
 
     /**
      * Creates a consumer of {@value #DEFAULT_TOPIC}.
@@ -209,6 +222,16 @@ public final class ReleaseConsumer implements AutoCloseable {
         beforeRevoked = action;
     }
 
+    /** Sets an action that runs when partitions were revoked or lost. Another member can receive their records then. */
+    void afterLost(java.util.function.Consumer<Collection<TopicPartition>> action) {
+        afterLost = action;
+    }
+
+    /** Returns the time of the broker, in ns since the epoch, or an earlier one. Undefined until a record was read. */
+    long brokerNanos() {
+        return clock.nanos();
+    }
+
     private Optional<HeldReleases.Held> await(Duration timeout) {
         long startNanos = System.nanoTime();
         long timeoutNanos = TimeUnit.NANOSECONDS.convert(timeout);
@@ -246,8 +269,19 @@ public final class ReleaseConsumer implements AutoCloseable {
      * @throws KafkaException if the broker rejects the commit or does not respond
      */
     public void commit() {
-        held.takeChangedOffsets().forEach((partition, offset) -> done.put(partition, new OffsetAndMetadata(offset)));
+        var unused = tryCommit();
+    }
+
+    /**
+     * Commits like {@link #commit}.
+     *
+     * @return whether the commit covers all that is done; otherwise a later commit does, after a rebalance or when
+     *     an earlier release is done
+     */
+    boolean tryCommit() {
+        done.putAll(held.takeChangedOffsets());
         commitDone();
+        return done.isEmpty() && held.isCommittable();
     }
 
     /**
@@ -281,11 +315,32 @@ public final class ReleaseConsumer implements AutoCloseable {
     }
 
     private void receive(Consumer<byte[], byte[]> consumer, Duration timeout) {
+        readCommitted(consumer);
         bound(consumer);
         ConsumerRecords<byte[], byte[]> records = clockSteps.call(() -> consumer.poll(timeout));
         readAll(records, consumer).forEach(held::add);
         // The last record may be followed by transaction markers, which have offsets too.
         records.nextOffsets().forEach((partition, next) -> held.received(partition, next.offset()));
+    }
+
+    /** Reads what was committed of partitions that were assigned, and lets their records be received. */
+    private void readCommitted(Consumer<byte[], byte[]> consumer) {
+        if (unknown.isEmpty()) {
+            return;
+        }
+        try {
+            clockSteps
+                    .call(() -> consumer.committed(unknown, COMMITTED_TIMEOUT))
+                    .forEach((partition, committed) -> {
+                        if (committed != null) {
+                            held.restore(partition, committed);
+                        }
+                    });
+            consumer.resume(unknown);
+            unknown.clear();
+        } catch (TimeoutException e) {
+            // the next call tries again
+        }
     }
 
     /** Decodes all records or none. If it fails, the same records are received again. */
@@ -345,7 +400,10 @@ public final class ReleaseConsumer implements AutoCloseable {
     private final class Rebalance implements ConsumerRebalanceListener {
 
         @Override
-        public void onPartitionsAssigned(Collection<TopicPartition> assigned) {}
+        public void onPartitionsAssigned(Collection<TopicPartition> assigned) {
+            opener.consumer().orElseThrow().pause(assigned);
+            unknown.addAll(assigned);
+        }
 
         @Override
         public void onPartitionsRevoked(Collection<TopicPartition> revoked) {
@@ -360,7 +418,9 @@ public final class ReleaseConsumer implements AutoCloseable {
         @Override
         public void onPartitionsLost(Collection<TopicPartition> lost) {
             lost.forEach(done::remove);
+            unknown.removeAll(lost);
             held.drop(lost);
+            afterLost.accept(lost);
         }
     }
 }

@@ -5,6 +5,7 @@ import static org.assertj.core.api.Assertions.assertThat;
 import dev.weir.event.Release;
 import java.util.List;
 import java.util.Map;
+import org.apache.kafka.clients.consumer.OffsetAndMetadata;
 import org.apache.kafka.common.TopicPartition;
 import org.junit.jupiter.api.Test;
 
@@ -21,19 +22,57 @@ class HeldReleasesTest {
         add(P0, 6, 10);
         add(P0, 7, 20);
         held.received(P0, 8);
-        assertThat(held.takeChangedOffsets()).isEqualTo(Map.of(P0, 5L));
+        assertThat(held.takeChangedOffsets()).isEqualTo(Map.of(P0, new OffsetAndMetadata(5)));
         assertThat(leave()).isEqualTo(6);
         assertThat(leave()).isEqualTo(7);
         assertThat(held.takeChangedOffsets()).isEmpty();
         assertThat(leave()).isEqualTo(5);
-        assertThat(held.takeChangedOffsets()).isEqualTo(Map.of(P0, 8L));
+        assertThat(held.takeChangedOffsets()).isEqualTo(Map.of(P0, new OffsetAndMetadata(8)));
+        assertThat(held.takeChangedOffsets()).isEmpty();
+    }
+
+    @Test
+    void attempts_that_are_done_are_committed_although_an_earlier_release_is_not_due() {
+        add(P0, 5, 30);
+        addAttempt(6, 10);
+        add(P0, 7, 20);
+        held.received(P0, 8);
+        assertThat(leave()).isEqualTo(6);
+        assertThat(leave()).isEqualTo(7);
+        OffsetAndMetadata committed = held.takeChangedOffsets().get(P0);
+        assertThat(committed.offset()).isEqualTo(5);
+
+        held.drop(List.of(P0));
+        held.restore(P0, committed); // the next owner
+        add(P0, 5, 30);
+        addAttempt(6, 10);
+        add(P0, 7, 20);
+        held.received(P0, 8);
+        assertThat(held.takeChangedOffsets()).isEmpty();
+        assertThat(leave()).isEqualTo(7);
+        assertThat(leave()).isEqualTo(5);
+        assertThat(held.takeChangedOffsets()).isEqualTo(Map.of(P0, new OffsetAndMetadata(8)));
+        assertThat(held.first()).isNull();
+    }
+
+    @Test
+    void attempts_are_not_covered_while_their_offsets_do_not_fit_in_a_commit() {
+        for (int i = 0; i < 8_000; i += 2) {
+            add(P0, i, Long.MAX_VALUE);
+            addAttempt(i + 1, i);
+        }
+        held.received(P0, 8_000);
+        while (held.first().isAttempt() && held.isCommittable()) {
+            held.removeFirst();
+        }
+        assertThat(held.first().isAttempt()).isTrue();
         assertThat(held.takeChangedOffsets()).isEmpty();
     }
 
     @Test
     void offsets_without_records_are_committed_with_those_before_them() {
         held.received(P0, 4);
-        assertThat(held.takeChangedOffsets()).isEqualTo(Map.of(P0, 4L));
+        assertThat(held.takeChangedOffsets()).isEqualTo(Map.of(P0, new OffsetAndMetadata(4)));
     }
 
     @Test
@@ -56,6 +95,13 @@ class HeldReleasesTest {
 
     private void add(TopicPartition partition, long offset, long releaseAtNanos) {
         held.add(new HeldReleases.Held(partition, offset, release(offset, releaseAtNanos), null, null));
+    }
+
+    private void addAttempt(long offset, long releaseAtNanos) {
+        Release release = release(offset, releaseAtNanos).toBuilder()
+                .attempt(new Release.Attempt(1, "receipt" + offset, 1_000))
+                .build();
+        held.add(new HeldReleases.Held(P0, offset, release, null, null));
     }
 
     private long leave() {
