@@ -1,6 +1,8 @@
 package dev.weir.client;
 
+import dev.weir.event.Acknowledgement;
 import dev.weir.event.LimitOverride;
+import dev.weir.event.Release;
 import dev.weir.event.Request;
 import dev.weir.event.RequestKind;
 import java.time.Duration;
@@ -29,6 +31,10 @@ public final class RequestBuilder {
     private boolean isBuilt; // whether the attributes belong to a request
     private String requestId;
     private Instant deadline;
+    private String receipt; // null unless it acknowledges a release
+    private Acknowledgement.Result result;
+    private Long retryAfterMs;
+    private String error;
 
     private RequestBuilder(String client) {
         request = Request.builder(null, client).source(0, 0);
@@ -42,6 +48,24 @@ public final class RequestBuilder {
      */
     public static RequestBuilder of(String client) {
         return new RequestBuilder(client);
+    }
+
+    /**
+     * Returns a builder for the acknowledgement of a release: a {@link RequestKind#COMPLETE} with a {@link #result}, or
+     * an {@link RequestKind#EXTEND}. {@link WeirClient#complete} and {@link WeirClient#extend} build the usual ones.
+     *
+     * @param release a release with an {@linkplain Release#attempt attempt}
+     * @return a builder with the client and the receipt of the release
+     * @throws IllegalArgumentException if the release has no attempt: its queue has no {@code max-in-flight}
+     */
+    public static RequestBuilder acknowledging(Release release) {
+        if (release.attempt() == null) {
+            throw new IllegalArgumentException(
+                    "queue " + release.queue() + " does not expect an acknowledgement, since it has no max-in-flight");
+        }
+        RequestBuilder builder = new RequestBuilder(release.client());
+        builder.receipt = release.attempt().receipt();
+        return builder;
     }
 
     /**
@@ -207,6 +231,43 @@ public final class RequestBuilder {
     }
 
     /**
+     * Sets how the attempt of a {@link RequestKind#COMPLETE} ended. It is required for this kind, and others must not
+     * have it.
+     *
+     * @param value the result
+     * @return this builder
+     */
+    public RequestBuilder result(Acknowledgement.Result value) {
+        result = value;
+        return this;
+    }
+
+    /**
+     * Sets how long the next attempt waits at least, after a {@link Acknowledgement.Result#RETRY}. By default it waits
+     * for the backoff of its queue.
+     *
+     * @param value 0 to 30 days; null for the backoff
+     * @return this builder
+     * @throws ArithmeticException if the time is not within the range of milliseconds in a {@code long}
+     */
+    public RequestBuilder retryAfter(Duration value) {
+        retryAfterMs = value == null ? null : (Long) value.toMillis();
+        return this;
+    }
+
+    /**
+     * Sets what went wrong in an attempt. The dead letter of a request whose last attempt failed has it. By default it
+     * is unknown.
+     *
+     * @param value up to {@value Acknowledgement#MAX_ERROR_LENGTH} Unicode code points; null if unknown
+     * @return this builder
+     */
+    public RequestBuilder error(String value) {
+        error = value;
+        return this;
+    }
+
+    /**
      * Returns the request, with the current time as its timestamp.
      *
      * @return a new request
@@ -217,6 +278,7 @@ public final class RequestBuilder {
         return request.requestId(requestId == null ? UUID.randomUUID().toString() : requestId)
                 .attributes(Collections.unmodifiableMap(attributes)) // which may be those of several requests
                 .deadlineMs(deadline == null ? null : (Long) deadline.toEpochMilli())
+                .acknowledgement(receipt == null ? null : new Acknowledgement(receipt, result, retryAfterMs, error))
                 .timestampMs(System.currentTimeMillis())
                 .build();
     }

@@ -3,7 +3,9 @@ package dev.weir.client;
 import dev.weir.client.clock.AnswerClock;
 import dev.weir.client.kafka.RequestCorrelation;
 import dev.weir.client.lease.LeasedDecisions;
+import dev.weir.event.Acknowledgement;
 import dev.weir.event.Decision;
+import dev.weir.event.Release;
 import dev.weir.event.Request;
 import dev.weir.event.RequestKind;
 import dev.weir.wire.SchemaRegistry;
@@ -357,6 +359,56 @@ public final class WeirClient implements AutoCloseable {
      */
     public CompletableFuture<ClientDecision> decide(Request request, List<Header> headers) {
         return withFallback(decide(request, headers, options.timeout()), options.fallback());
+    }
+
+    /**
+     * Acknowledges a release of a queue with {@code max-in-flight}: its attempt ends and frees its slots. A
+     * {@link dev.weir.client.release.ReleaseWorker} does this by itself. To set when the next attempt begins, pass a
+     * request of {@link RequestBuilder#acknowledging} to {@link #decide}.
+     *
+     * @param release a release with an attempt
+     * @param result whether the request was processed, is to be tried again, or has failed for good
+     * @param error what went wrong, up to {@value Acknowledgement#MAX_ERROR_LENGTH} Unicode code points; null if unknown
+     * @return a future that completes with Weir's decision: {@link dev.weir.event.Reason#COMPLETED}, or {@link
+     *     dev.weir.event.Reason#STALE_ATTEMPT} if the attempt had ended before, by its timeout or an earlier COMPLETE.
+     *     Whatever the client's fallback is, it fails with a {@link NoDecisionException} if there is none in time. Send it
+     *     again then
+     * @throws IllegalArgumentException if the release has no attempt
+     */
+    public CompletableFuture<ClientDecision> complete(Release release, Acknowledgement.Result result, String error) {
+        return acknowledge(RequestBuilder.acknowledging(release)
+                .kind(RequestKind.COMPLETE)
+                .result(result)
+                .error(error));
+    }
+
+    /**
+     * Acknowledges a release whose request was processed, like {@link #complete(Release, Acknowledgement.Result, String)}.
+     *
+     * @param release a release with an attempt
+     * @return a future that completes or fails like that of {@link #complete(Release, Acknowledgement.Result, String)}
+     * @throws IllegalArgumentException if the release has no attempt
+     */
+    public CompletableFuture<ClientDecision> complete(Release release) {
+        return complete(release, Acknowledgement.Result.DONE, null);
+    }
+
+    /**
+     * Claims the attempt of a release and prolongs it: it ends an {@code ack-timeout} from now on, within the queue's
+     * {@code max-duration}. Only an attempt that was claimed counts as failed if it is not completed in time.
+     *
+     * @param release a release with an attempt
+     * @return a future that completes with Weir's decision: {@link dev.weir.event.Reason#EXTENDED}, or {@link
+     *     dev.weir.event.Reason#STALE_ATTEMPT} if the attempt has ended. Whatever the client's fallback is, it fails with
+     *     a {@link NoDecisionException} if there is none in time
+     * @throws IllegalArgumentException if the release has no attempt
+     */
+    public CompletableFuture<ClientDecision> extend(Release release) {
+        return acknowledge(RequestBuilder.acknowledging(release).kind(RequestKind.EXTEND));
+    }
+
+    private CompletableFuture<ClientDecision> acknowledge(RequestBuilder acknowledgement) {
+        return decide(acknowledgement.build(), options.timeout(), Fallback.FAIL);
     }
 
     /**
