@@ -5,7 +5,7 @@ import dev.weir.event.Release;
 /**
  * A release that a {@link ReleaseWorker} passes to its handler.
  *
- * @param release the release; its {@code requestId} differs between attempts
+ * @param release the release; its {@code requestId} differs between attempts if its queue has no {@code max-in-flight}
  * @param attempt the number of the attempt, from 1
  * @param firstRequestId the {@code requestId} of the first attempt. It is the same for all attempts, so it can serve as
  *     an idempotency key for the service that the handler calls
@@ -16,7 +16,8 @@ public record ReleaseTask(Release release, int attempt, String firstRequestId) {
     @FunctionalInterface
     public interface Handler {
         /**
-         * Handles one attempt of a release. The attempt succeeds if the method returns, and fails if it throws.
+         * Handles one attempt of a release. The attempt succeeds if the method returns, and fails if it throws. After a
+         * {@link ReleaseFailedException} there is no other attempt.
          *
          * @param work the release and its attempt
          * @throws Exception if the attempt failed; any exception or error is accepted

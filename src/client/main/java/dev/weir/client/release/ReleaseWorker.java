@@ -1,7 +1,6 @@
 package dev.weir.client.release;
 
 import dev.weir.client.NoDecisionException;
-import dev.weir.client.WeirClient;
 import dev.weir.client.kafka.KafkaClients;
 import dev.weir.event.Decision;
 import dev.weir.event.Outcome;
@@ -12,14 +11,8 @@ import java.util.List;
 import java.util.Map;
 import java.util.Optional;
 import java.util.TreeMap;
-import java.util.concurrent.ExecutorService;
-import java.util.concurrent.Executors;
-import java.util.concurrent.LinkedBlockingQueue;
-import java.util.concurrent.RejectedExecutionException;
-import java.util.concurrent.ScheduledExecutorService;
 import java.util.concurrent.TimeUnit;
-import java.util.concurrent.atomic.AtomicInteger;
-import java.util.concurrent.atomic.LongAdder;
+import java.util.function.BooleanSupplier;
 import java.util.function.Supplier;
 import org.apache.kafka.common.KafkaException;
 import org.slf4j.Logger;
@@ -39,6 +32,15 @@ import org.slf4j.LoggerFactory;
  * }
  * }</pre>
  *
+ * <p><b>Queues with {@code max-in-flight}.</b> The worker acknowledges each attempt. It commits the offset before the
+ * handler starts, so each attempt starts at most once. It claims the attempt with an {@code EXTEND}, which it repeats
+ * every third of the {@code ack-timeout} while the handler runs. When the handler returns, it sends a {@code COMPLETE}:
+ * done; after an exception: retry with the error, or failed after a {@link ReleaseFailedException}. It repeats this
+ * until Weir has decided. Weir schedules further attempts and writes the dead letters, by the rules of the queue. If the
+ * worker dies, Weir releases its requests again after the {@code ack-timeout}. The worker drops releases whose
+ * {@code ack-timeout} has passed, and {@linkplain WorkerStats#stale counts} them. Neither {@link WorkerBuilder#attempts},
+ * {@link WorkerBuilder#backOff} nor {@link WorkerBuilder#givenUp} apply. The rest of this page is about other queues.
+ *
  * <p><b>At least once.</b> The offset of a release is committed when its handler has returned, when its next attempt
  * waits in the queue, or when the release was given up, and when all earlier records of its partition are committed
  * too. A slow release therefore delays commits, and up to {@link WorkerBuilder#ahead} later releases are handled
@@ -56,8 +58,8 @@ import org.slf4j.LoggerFactory;
  * policies like any other. If it is denied, that counts as a failed attempt. If it is allowed at once, because its
  * policy shapes only what exceeds its limits, it is handled at once. If it expires in the queue or is evicted, the
  * worker does not learn of it; the decision is on the decisions topic. After {@link WorkerBuilder#attempts} failed
- * attempts, a release is passed to {@link WorkerBuilder#givenUp}, or written to the dead letters. Records that cannot
- * be decoded go to the dead letters as well.
+ * attempts, a release is passed to {@link WorkerBuilder#givenUp}, or written to the dead letters; after a
+ * {@link ReleaseFailedException}, at once. Records that cannot be decoded go to the dead letters as well.
  *
  * <p><b>Order.</b> Releases are handed to the threads in the order of {@code releaseAt}. With one thread and without
  * failures they are handled strictly in this order.
@@ -73,14 +75,13 @@ public final class ReleaseWorker implements AutoCloseable {
     private final WorkerBuilder options;
     private final Supplier<ReleaseConsumer> consumers;
     private ReleaseConsumer consumer; // null until the clients are open
-    private volatile WeirClient client; // null until the clients are open, and if nothing is retried
+    private final WorkerClient client;
     private DeadLetterWriter deadLetters; // null until the clients are open
-    private final ExecutorService handlers;
-    private final ScheduledExecutorService timer;
-    private final LinkedBlockingQueue<Runnable> events = new LinkedBlockingQueue<>();
+    private final WorkerEvents events;
+    private final WorkerAttempts attempts;
     private final Thread thread = new Thread(this::run, "weir-worker");
 
-    private final TreeMap<Long, Task> inProgress = new TreeMap<>();
+    private final TreeMap<Long, Task> inProgress = new TreeMap<>(); // without attempts
     private final Map<Name, Task> byName = new HashMap<>();
     private final BoundedRecentSet<Name> recentlyDone;
     private long handedOut;
@@ -88,12 +89,7 @@ public final class ReleaseWorker implements AutoCloseable {
     private int handling; // tasks that a handler runs
     private long committedNanos = System.nanoTime();
 
-    private final LongAdder handled = new LongAdder();
-    private final LongAdder failed = new LongAdder();
-    private final LongAdder retried = new LongAdder();
-    private final LongAdder refused = new LongAdder();
-    private final LongAdder givenUp = new LongAdder();
-    private final LongAdder duplicates = new LongAdder();
+    private final WorkerCounts counts = new WorkerCounts();
     private volatile int size;
     private volatile boolean closing;
     private volatile RuntimeException failure;
@@ -120,14 +116,6 @@ public final class ReleaseWorker implements AutoCloseable {
         }
     }
 
-    private interface Step {
-        void run() throws Exception;
-    }
-
-    private interface AfterStep {
-        void run(Throwable thrown);
-    }
-
     /**
      * Returns a builder for a worker, with default settings.
      *
@@ -141,42 +129,52 @@ public final class ReleaseWorker implements AutoCloseable {
         return new WorkerBuilder(kafka, handler);
     }
 
-    ReleaseWorker(WorkerBuilder options, Supplier<ReleaseConsumer> consumers) {
+    static ReleaseWorker start(WorkerBuilder options, Supplier<ReleaseConsumer> consumers) {
+        WorkerClient client = new WorkerClient(options::client);
+        return new ReleaseWorker(options, consumers, client, client);
+    }
+
+    ReleaseWorker(
+            WorkerBuilder options,
+            Supplier<ReleaseConsumer> consumers,
+            WorkerClient client,
+            WorkerAttempts.Acknowledger acknowledger) {
         this.options = options;
         this.consumers = consumers;
+        this.client = client;
         recentlyDone = new BoundedRecentSet<>(options.ahead());
+        events = new WorkerEvents(options.threads());
+        attempts = new WorkerAttempts(options, events, acknowledger, counts);
         try {
             open();
         } catch (KafkaException e) {
             if (!KafkaClients.isUnresolved(e)) {
+                client.close();
                 throw e;
             }
             failure = e; // the thread tries again
+        } catch (RuntimeException e) {
+            client.close();
+            throw e;
         }
-        AtomicInteger names = new AtomicInteger();
-        handlers = Executors.newFixedThreadPool(
-                options.threads(), task -> new Thread(task, "weir-handler-" + names.incrementAndGet()));
-        timer = Executors.newSingleThreadScheduledExecutor();
         thread.start();
     }
 
-    /** Creates Kafka's clients: all or none. */
+    /** Creates Kafka's clients, except for the client if it may not be needed. */
     private void open() {
         DeadLetterWriter writer = options.deadLetters();
-        WeirClient retries = null;
         try {
-            retries = options.attempts() > 1 ? options.client() : null;
+            if (options.attempts() > 1) {
+                client.open();
+            }
             consumer = consumers.get();
         } catch (RuntimeException e) {
             writer.close();
-            if (retries != null) {
-                retries.close();
-            }
             throw e;
         }
         consumer.beforeRevoked(this::finishBeforeRevoked);
+        consumer.afterLost(attempts::lose);
         deadLetters = writer;
-        client = retries;
     }
 
     /**
@@ -185,8 +183,7 @@ public final class ReleaseWorker implements AutoCloseable {
      * @return the counts
      */
     public WorkerStats stats() {
-        return new WorkerStats(
-                handled.sum(), failed.sum(), retried.sum(), refused.sum(), givenUp.sum(), duplicates.sum(), size);
+        return counts.stats(size);
     }
 
     /**
@@ -197,17 +194,16 @@ public final class ReleaseWorker implements AutoCloseable {
      * @return the last error; empty if the same operation has succeeded since
      */
     public Optional<RuntimeException> failure() {
-        WeirClient retries = client;
         return Optional.ofNullable(fatal)
                 .or(() -> Optional.ofNullable(failure))
                 .or(() -> Optional.ofNullable(giveUpFailure))
-                .or(() -> retries == null ? Optional.empty() : retries.failure());
+                .or(client::failure);
     }
 
     /**
      * Stops the worker. It takes no more releases, waits for those in progress for up to
      * {@link WorkerBuilder#finishWithin}, commits them, and leaves the group. Handlers that still run then are
-     * interrupted. Releases that wait for their next attempt to be sent are not committed, so they are handled again
+     * interrupted, and their attempts can count as failed. Releases that wait for their next attempt to be sent are not committed, so they are handled again
      * later. Blocks until this is done or the calling thread is interrupted.
      */
     @Override
@@ -243,13 +239,14 @@ public final class ReleaseWorker implements AutoCloseable {
             failure = null;
         } catch (RuntimeException e) { // can be temporary, such as a missing permission or a rebalance
             failure = e;
-            runEvents(PAUSE_MS);
+            events.run(PAUSE_MS);
         }
     }
 
     private void step() {
-        runEvents(0);
+        events.run(0);
         try {
+            startIfDue();
             commitIfDue();
         } catch (RuntimeException e) {
             try {
@@ -260,19 +257,41 @@ public final class ReleaseWorker implements AutoCloseable {
             throw e;
         }
         if (hasRoom()) {
-            consumer.take(POLL_TIMEOUT).ifPresent(this::begin);
+            consumer.take(pollTimeout()).ifPresent(this::begin);
         } else {
-            runEvents(POLL_TIMEOUT.toMillis());
+            events.run(pollTimeout().toMillis());
             consumer.keepUp();
         }
+        size = inProgress.size() + attempts.size();
     }
 
     private boolean hasRoom() {
-        boolean free = handling < options.threads();
-        return free && (inProgress.isEmpty() || handedOut - inProgress.firstKey() < options.ahead());
+        boolean free = handling + attempts.handling() < options.threads();
+        return free
+                && attempts.size() < options.ahead()
+                && (inProgress.isEmpty() || handedOut - inProgress.firstKey() < options.ahead());
+    }
+
+    private Duration pollTimeout() {
+        return attempts.collectTime().orElse(POLL_TIMEOUT);
+    }
+
+    private void startIfDue() {
+        Optional<Duration> collectTime = attempts.collectTime();
+        if (collectTime.isPresent() && (collectTime.get().isZero() || !hasRoom())) {
+            attempts.start(consumer);
+        }
     }
 
     private void begin(HeldReleases.Held held) {
+        if (held.isAttempt()) {
+            attempts.take(held, consumer);
+        } else {
+            beginTask(held);
+        }
+    }
+
+    private void beginTask(HeldReleases.Held held) {
         Name name = held.release() == null
                 ? null
                 : new Name(
@@ -280,15 +299,14 @@ public final class ReleaseWorker implements AutoCloseable {
                         held.release().client(),
                         held.release().requestId());
         if (name != null && recentlyDone.contains(name)) {
-            duplicates.increment();
+            counts.duplicates.increment();
             consumer.done(held);
         } else if (name != null && byName.containsKey(name)) {
-            duplicates.increment();
+            counts.duplicates.increment();
             byName.get(name).records.add(held);
         } else {
             Task task = new Task(handedOut++, name, held);
             inProgress.put(task.number, task);
-            size = inProgress.size();
             if (name == null) {
                 giveUp(task, held.unreadable().fault());
             } else {
@@ -305,10 +323,10 @@ public final class ReleaseWorker implements AutoCloseable {
         runAside(() -> options.handler().handle(work), thrown -> {
             handling--;
             if (thrown == null) {
-                handled.increment();
+                counts.handled.increment();
                 finish(task);
             } else {
-                failed.increment();
+                counts.failed.increment();
                 fail(task, thrown, Duration.ZERO);
             }
         });
@@ -321,11 +339,11 @@ public final class ReleaseWorker implements AutoCloseable {
      */
     private void fail(Task task, Throwable cause, Duration atLeast) {
         int attempt = task.work.attempt();
-        if (attempt >= options.attempts()) {
+        if (attempt >= options.attempts() || cause instanceof ReleaseFailedException) {
             giveUp(task, cause);
             return;
         }
-        after(options.backOff(attempt, atLeast), () -> retry(task, cause));
+        events.after(options.backOff(attempt, atLeast), () -> retry(task, cause));
     }
 
     private void retry(Task task, Throwable cause) {
@@ -334,24 +352,24 @@ public final class ReleaseWorker implements AutoCloseable {
         }
         int attempt = task.work.attempt() + 1;
         busy++;
-        var unused = client.decide(
-                        RetryHeaders.request(task.work, attempt),
-                        RetryHeaders.headers(task.work, attempt, task.held().headers()))
-                .whenComplete((answer, unanswered) -> events.add(() -> {
-                    busy--;
-                    if (answer != null) {
-                        goOn(task, attempt, answer.decision().orElseThrow(), cause);
-                    } else if (unanswered instanceof NoDecisionException) {
-                        after(options.backOff(attempt), () -> retry(task, cause));
-                    } else {
-                        giveUp(task, unanswered);
-                    }
-                }));
+        var request = client.request(
+                RetryHeaders.request(task.work, attempt),
+                RetryHeaders.headers(task.work, attempt, task.held().headers()));
+        events.afterAnswer(request, (decision, unanswered) -> {
+            busy--;
+            if (decision != null) {
+                goOn(task, attempt, decision, cause);
+            } else if (unanswered instanceof NoDecisionException) {
+                events.after(options.backOff(attempt), () -> retry(task, cause));
+            } else {
+                giveUp(task, unanswered);
+            }
+        });
     }
 
     private void goOn(Task task, int attempt, Decision decision, Throwable cause) {
         if (decision.outcome() == Outcome.QUEUED) {
-            retried.increment();
+            counts.retried.increment();
             finish(task);
             return;
         }
@@ -359,7 +377,7 @@ public final class ReleaseWorker implements AutoCloseable {
         if (decision.outcome() == Outcome.ALLOWED) {
             handle(task);
         } else {
-            refused.increment();
+            counts.refused.increment();
             long retryAfterMs = decision.retryAfterMs() == null ? 0 : decision.retryAfterMs();
             fail(task, new RefusedException(decision, cause), Duration.ofMillis(retryAfterMs));
         }
@@ -369,13 +387,13 @@ public final class ReleaseWorker implements AutoCloseable {
     private void giveUp(Task task, Throwable cause) {
         runAside(() -> handleGivenUp(task, cause), thrown -> {
             if (thrown == null) {
-                givenUp.increment();
+                counts.givenUp.increment();
                 giveUpFailure = null;
                 finish(task);
             } else {
                 giveUpFailure =
                         new IllegalStateException("a release could not be given up: " + thrown.getMessage(), thrown);
-                after(options.backOff(1).plusMillis(PAUSE_MS), () -> giveUp(task, cause));
+                events.after(options.backOff(1).plusMillis(PAUSE_MS), () -> giveUp(task, cause));
             }
         });
     }
@@ -392,51 +410,18 @@ public final class ReleaseWorker implements AutoCloseable {
     private void finish(Task task) {
         task.records.forEach(consumer::done);
         inProgress.remove(task.number);
-        size = inProgress.size();
         if (task.name != null) {
             byName.remove(task.name);
             recentlyDone.add(task.name);
         }
     }
 
-    private void runAside(Step step, AfterStep next) {
-        busy++;
-        try {
-            handlers.execute(() -> {
-                Throwable thrown = null;
-                try {
-                    step.run();
-                } catch (Throwable e) { // whatever a handler throws must not lose the release
-                    thrown = e;
-                }
-                Throwable last = thrown;
-                events.add(() -> {
-                    busy--;
-                    next.run(last);
-                });
-            });
-        } catch (RejectedExecutionException e) { // the worker is closed
+    private void runAside(WorkerEvents.Step step, WorkerEvents.AfterStep next) {
+        boolean isStarted = events.runAside(step, thrown -> {
             busy--;
-        }
-    }
-
-    private void after(Duration wait, Runnable next) {
-        if (closing) {
-            return;
-        }
-        var unused = timer.schedule(() -> events.add(next), TimeUnit.NANOSECONDS.convert(wait), TimeUnit.NANOSECONDS);
-    }
-
-    /** Waits for an event, for {@code waitMs} at most, and runs all that have arrived. */
-    private void runEvents(long waitMs) {
-        try {
-            Runnable event = waitMs == 0 ? events.poll() : events.poll(waitMs, TimeUnit.MILLISECONDS);
-            for (; event != null; event = events.poll()) {
-                event.run();
-            }
-        } catch (InterruptedException e) {
-            Thread.currentThread().interrupt();
-        }
+            next.run(thrown);
+        });
+        busy += isStarted ? 1 : 0;
     }
 
     private void commitIfDue() {
@@ -449,38 +434,36 @@ public final class ReleaseWorker implements AutoCloseable {
 
     private void finishBeforeRevoked() {
         if (!closing) {
-            finishBusy();
+            finish(() -> busy > 0); // attempts are committed already
         }
         consumer.commit();
     }
 
-    private void finishBusy() {
+    /** Runs events while something is busy, at most for a time. */
+    private void finish(BooleanSupplier isBusy) {
         long startNanos = System.nanoTime();
-        while (busy > 0
+        while (isBusy.getAsBoolean()
                 && System.nanoTime() - startNanos < options.finishWithin().toNanos()) {
-            runEvents(POLL_TIMEOUT.toMillis());
+            events.run(POLL_TIMEOUT.toMillis());
         }
     }
 
     private void stop() {
-        timer.shutdownNow();
-        tryToStop(this::finishBusy);
+        tryToStop(() -> finish(() -> busy > 0 || attempts.isBusy()));
+        events.stopTimer();
         if (consumer != null) {
             tryToStop(consumer::commit);
         }
-        handlers.shutdownNow();
+        events.stopHandlers();
         closeClients();
     }
 
     private void closeClients() {
-        if (consumer == null) {
-            return;
+        tryToStop(client::close);
+        if (consumer != null) {
+            tryToStop(consumer::close);
+            tryToStop(deadLetters::close);
         }
-        tryToStop(consumer::close);
-        if (client != null) {
-            tryToStop(client::close);
-        }
-        tryToStop(deadLetters::close);
     }
 
     /** Runs a step of {@link #stop}. If it fails, the steps after it are still run. */

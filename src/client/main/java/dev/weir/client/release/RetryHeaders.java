@@ -27,11 +27,16 @@ final class RetryHeaders {
     private RetryHeaders() {}
 
     /**
-     * Returns the attempt that the headers of a release describe. Missing or invalid headers mean the first attempt.
+     * Returns the attempt of a release, or the one that its headers describe if its queue does not count them. Missing
+     * or invalid headers mean the first attempt.
      */
     static ReleaseTask work(Release release, Headers headers) {
         String attempt = text(headers.lastHeader(ATTEMPT));
         String first = text(headers.lastHeader(FIRST_REQUEST_ID));
+        if (release.attempt() != null) {
+            String id = first == null ? release.requestId() : first;
+            return new ReleaseTask(release, release.attempt().number(), id);
+        }
         return attempt == null || first == null || !attempt.matches("[1-9][0-9]{0,8}")
                 ? new ReleaseTask(release, 1, release.requestId())
                 : new ReleaseTask(release, Integer.parseInt(attempt), first);

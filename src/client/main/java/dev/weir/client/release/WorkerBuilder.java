@@ -6,12 +6,14 @@ import dev.weir.policy.RequestRules;
 import java.time.Duration;
 import java.util.Map;
 import java.util.Optional;
+import org.apache.kafka.clients.consumer.ConsumerConfig;
 import org.apache.kafka.clients.producer.ProducerConfig;
 import org.apache.kafka.common.KafkaException;
 
 /** The settings of a {@link ReleaseWorker}, which are read when the worker starts. Not thread-safe. */
 public final class WorkerBuilder {
 
+    private static final int SESSION_MS = 10_000;
     private static final Duration DECISION_TIMEOUT = Duration.ofSeconds(30);
 
     /** Rules without bounds, since an enforcer has accepted the requests before. */
@@ -63,8 +65,9 @@ public final class WorkerBuilder {
     }
 
     /**
-     * Sets how many attempts a release has in all. With 1, no release is retried, and the worker needs no access to the
-     * topics of requests and decisions. The default is 5.
+     * Sets how many attempts a release has in all, if its queue has no {@code max-in-flight}. With 1, no release is
+     * retried, and the worker needs access to the topics of requests and decisions only for queues with
+     * {@code max-in-flight}. The default is 5.
      *
      * @param value the number of attempts, at least 1
      * @return this builder
@@ -77,7 +80,8 @@ public final class WorkerBuilder {
     }
 
     /**
-     * Sets the pause between a failed attempt and the request for the next one. The pause doubles with each attempt, up
+     * Sets the pause between a failed attempt and the request for the next one, if its queue has no
+     * {@code max-in-flight}, and the pause after a {@code COMPLETE} without a decision. The pause doubles with each attempt, up
      * to {@code most}. After a denial it is at least the decision's {@code retryAfterMs}, but not longer than ten times
      * {@code most}: like a slow handler, a pause delays commits, and the worker stops after {@link #ahead} further
      * releases. The time in the queue is added to the pause. The defaults are 1 s and 1 min.
@@ -123,7 +127,7 @@ public final class WorkerBuilder {
     }
 
     /**
-     * Sets what happens to a release whose last attempt failed. By default the worker writes it to the topic of
+     * Sets what happens to a release whose last attempt failed, if its queue has no {@code max-in-flight}. By default the worker writes it to the topic of
      * dead letters.
      *
      * @param value receives these releases
@@ -144,7 +148,7 @@ public final class WorkerBuilder {
      *     client is on the class path
      */
     public ReleaseWorker start() {
-        return new ReleaseWorker(this, this::consumer);
+        return ReleaseWorker.start(this, this::consumer);
     }
 
     ReleaseTask.Handler handler() {
@@ -192,8 +196,8 @@ public final class WorkerBuilder {
     }
 
     ReleaseConsumer consumer() {
-        ReleaseConsumer consumer =
-                new ReleaseConsumer(KafkaClients.settings(kafka, KafkaClients.CONSUMER), prefix + "releases");
+        ReleaseConsumer consumer = new ReleaseConsumer(
+                withSession(KafkaClients.settings(kafka, KafkaClients.CONSUMER)), prefix + "releases");
         consumer.failure().ifPresent(failure -> {
             consumer.close();
             throw failure; // the worker reports it and tries again
@@ -202,8 +206,21 @@ public final class WorkerBuilder {
     }
 
     /**
-     * Returns the client that requests next attempts. It reads committed decisions only, because the release is
-     * committed once its next attempt is queued.
+     * Adds a session of 10 s, so that the partitions of a dead worker soon have another one; not if the user has set the
+     * times of sessions, or the brokers do with the protocol {@code consumer}.
+     */
+    static Map<String, Object> withSession(Map<String, Object> kafka) {
+        Object protocol = kafka.get(ConsumerConfig.GROUP_PROTOCOL_CONFIG);
+        boolean isSetByBrokers = protocol != null && protocol.toString().equalsIgnoreCase("consumer");
+        if (!isSetByBrokers && !kafka.containsKey(ConsumerConfig.HEARTBEAT_INTERVAL_MS_CONFIG)) {
+            kafka.putIfAbsent(ConsumerConfig.SESSION_TIMEOUT_MS_CONFIG, SESSION_MS);
+        }
+        return kafka;
+    }
+
+    /**
+     * Returns the client that acknowledges attempts or requests next ones. It reads committed decisions only, because the
+     * release is committed once its next attempt is queued.
      */
     WeirClient client() {
         return WeirClient.builder(kafka)

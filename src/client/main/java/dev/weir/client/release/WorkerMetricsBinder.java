@@ -30,6 +30,7 @@ public final class WorkerMetricsBinder {
             counter(registry, "weir.worker.refused", stats, WorkerStats::refused);
             counter(registry, "weir.worker.given.up", stats, WorkerStats::givenUp);
             counter(registry, "weir.worker.duplicates", stats, WorkerStats::duplicates);
+            counter(registry, "weir.worker.stale", stats, WorkerStats::stale);
             // The counters reference the supplier weakly; the gauge keeps it alive.
             Gauge.builder("weir.worker.in.progress", () -> stats.get().inProgress())
                     .register(registry);

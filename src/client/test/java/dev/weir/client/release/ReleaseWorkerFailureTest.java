@@ -42,7 +42,7 @@ class ReleaseWorkerFailureTest {
     private static ReleaseWorker worker(Group group) {
         WorkerBuilder options = ReleaseWorker.builder(
                 Map.of("bootstrap.servers", "127.0.0.1:1", "client.id", ID, "group.id", "g"), task -> {});
-        return new ReleaseWorker(
+        return ReleaseWorker.start(
                 options,
                 () -> new ReleaseConsumer(
                         new ReleaseCodec(), () -> group, "releases", new BrokerClock(System::nanoTime), 8));

@@ -6,9 +6,11 @@ import static org.assertj.core.api.Assertions.assertThatThrownBy;
 import dev.weir.wire.RegistryException;
 import dev.weir.wire.SchemaRegistryProvider;
 import java.time.Duration;
+import java.util.HashMap;
 import java.util.Map;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.params.ParameterizedTest;
+import org.junit.jupiter.params.provider.CsvSource;
 import org.junit.jupiter.params.provider.ValueSource;
 
 class WorkerBuilderTest {
@@ -56,5 +58,19 @@ class WorkerBuilderTest {
         assertThat(worker.backOff(4, Duration.ofSeconds(3))).hasSeconds(5);
         worker.backOff(Duration.ofSeconds(1), Duration.ofSeconds(Long.MAX_VALUE));
         assertThat(worker.backOff(1, Duration.ofDays(1))).hasDays(1);
+    }
+
+    @ParameterizedTest
+    @CsvSource({
+        "client.id, a, 10000",
+        "session.timeout.ms, 30000, 30000",
+        "heartbeat.interval.ms, 12000, ",
+        "group.protocol, classic, 10000",
+        "group.protocol, CONSUMER, "
+    })
+    void a_session_lasts_10_s_unless_it_is_set_otherwise(String property, String value, Integer sessionMs) {
+        Map<String, Object> kafka = new HashMap<>(Map.of(property, value));
+        Object actual = WorkerBuilder.withSession(kafka).get("session.timeout.ms");
+        assertThat(actual == null ? null : Integer.valueOf(actual.toString())).isEqualTo(sessionMs);
     }
 }
