@@ -72,6 +72,11 @@ public record Release(
                 .attempt(attempt);
     }
 
+    /** Returns whether the request was released before. */
+    public boolean isRetry() {
+        return attempt != null && attempt.number > 1;
+    }
+
     /**
      * Returns how long the request waited, in whole milliseconds rounded down; 0 if it would be negative because two
      * clocks disagree.

@@ -13,6 +13,7 @@ import dev.weir.event.RequestKind;
 import dev.weir.shape.rules.InFlightRules;
 import dev.weir.shape.rules.QueueRules;
 import dev.weir.shape.rules.TierShare;
+import dev.weir.testing.QueueAudit;
 import java.util.ArrayList;
 import java.util.Comparator;
 import java.util.HashMap;
@@ -111,6 +112,9 @@ class InFlightLawsTest {
             assertThat(((HeapQueueStore<?, ?>) store.slots()).entries).isEmpty();
             assertThat(((HeapQueueStore<?, ?>) store.tickets()).entries).isEmpty();
         });
+        assertThat(new QueueAudit(queue.requests, queue.decisions, queue.releases).faults(List.of(rules)))
+                .as(context)
+                .isEmpty();
         assertThat(answers.keySet()).contains(Reason.COMPLETED, Reason.STALE_ATTEMPT, Reason.EXTENDED);
     }
 

@@ -44,6 +44,7 @@ public final class QueueHarness {
             new HashMap<>(Map.of(new BucketId("q", List.of()), new QueueStore(slots, tickets, expiryTimers)));
 
     final IdempotencyCache idempotencyCache = IdempotencyCache.inMemory(100, 0);
+    final List<Request> requests = new ArrayList<>();
     final List<Decision> decisions = new ArrayList<>();
     public final List<Release> releases = new ArrayList<>();
     final List<QueueEffect.GivenUp> givenUp = new ArrayList<>();
@@ -231,7 +232,11 @@ public final class QueueHarness {
         return acknowledge(release, release.client(), RequestKind.EXTEND, null, nowMs);
     }
 
-    public Decision send(Admission admission, long nowMs) {
+    public Decision send(Admission sent, long nowMs) {
+        Request request = sent.request().toBuilder().source(0, number).build();
+        requests.add(request);
+        Admission admission =
+                new Admission(request, sent.sent(), sent.key(), sent.identity(), sent.headers(), sent.context());
         carryOut(shaper.admit(admission, number++, nowMs, nowMs * MS));
         return decisions.get(decisions.size() - 1);
     }

@@ -60,7 +60,8 @@ final class QueueInvariants {
 
     /**
      * Checks that each queued request is released, expires, is evicted or cancelled, exactly once, that a release has
-     * the content of its request, and that the audit finds nothing else.
+     * the content of its request, that attempts begin and end as their queue permits, and that the audit finds nothing
+     * else.
      */
     Breach endedOnce(List<Mismatch> otherwise) {
         Breach.Notes notes = new Breach.Notes("4 queued-ended-once", "queued", "released", "expired");
@@ -74,12 +75,18 @@ final class QueueInvariants {
             }
         }
         notes.count("queued", queued);
-        notes.count("released", releases.size());
+        notes.count(
+                "released",
+                releases.stream().filter(release -> !release.isRetry()).count());
         otherwise.forEach(difference -> notes.fault(difference.toString()));
-        List.of(audit.answers(), audit.withdrawals(), audit.contents()).forEach(faults -> faults.forEach(notes::fault));
+        List.of(audit.answers(), audit.withdrawals(), audit.contents(), audit.acknowledgements())
+                .forEach(faults -> faults.forEach(notes::fault));
         rules.queues().values().stream()
                 .filter(versions -> versions.size() == 1)
-                .forEach(versions -> audit.expiries(versions.get(0)).forEach(notes::fault));
+                .forEach(versions -> {
+                    audit.expiries(versions.get(0)).forEach(notes::fault);
+                    audit.attempts(versions.get(0)).forEach(notes::fault);
+                });
         return notes.done();
     }
 

@@ -7,8 +7,10 @@ import static dev.weir.simulation.schedule.Violation.Promise.IN_PACE;
 import static dev.weir.simulation.schedule.Violation.Promise.IN_SEQUENCE;
 import static dev.weir.simulation.schedule.Violation.Promise.PAUSED;
 
+import dev.weir.event.Acknowledgement;
 import dev.weir.event.Decision;
 import dev.weir.event.Outcome;
+import dev.weir.event.Reason;
 import dev.weir.event.Release;
 import dev.weir.event.Request;
 import dev.weir.event.RequestKind;
@@ -73,10 +75,11 @@ final class QueueCheck {
     private final SchedulePlan plan;
     private final SchedulePolicies schedulePolicies;
     private final Map<Integer, Long> read = new HashMap<>();
-    private final Map<Request.Source, RequestKind> due = new HashMap<>();
+    private final Map<Request.Source, Request> due = new HashMap<>();
     private final Map<Request.Source, Id> waiting = new HashMap<>();
     private final Map<Id, Integer> waitingById = new HashMap<>();
     private final Set<Request.Source> ended = new HashSet<>();
+    private final Map<String, Id> attempts = new HashMap<>(); // by receipt
     private final Map<BucketId, Outflow> outflows = new HashMap<>();
     private final List<Decision> decisions = new ArrayList<>();
     private final List<Release> releases = new ArrayList<>();
@@ -140,7 +143,7 @@ final class QueueCheck {
     private void admitted(Entry entry) {
         Request request =
                 DecisionCheck.read(() -> ADMISSION.decode(entry.value())).request();
-        due.put(request.source(), request.kind());
+        due.put(request.source(), request);
     }
 
     private void commanded(Entry entry, int partition) {
@@ -160,22 +163,27 @@ final class QueueCheck {
         decisions.add(decision);
         Request.Source source = decision.source();
         Id id = new Id(decision.client(), decision.requestId());
-        RequestKind kind = due.remove(source);
-        if (kind == null) {
+        Request request = due.remove(source);
+        if (request == null) {
             boolean ends = decision.endsWait() && waiting.containsKey(source) && ended.add(source);
             Violation.unless(ends, decision.endsWait() ? ENDS_ONCE : ANSWERED_ONCE, () -> "decided again: " + decision);
             end(id, decision);
         } else {
+            RequestKind kind = request.kind();
             boolean isEnd = kind == RequestKind.CONSUME && !decision.repeated() && decision.endsWait();
             Violation.unless(!isEnd, ENDS_ONCE, () -> "ended before it was queued: " + decision);
             if (kind == RequestKind.CONSUME && decision.outcome() == Outcome.QUEUED && !decision.repeated()) {
                 waiting.put(source, id);
                 waitingById.merge(id, 1, Integer::sum);
+            } else if (decision.reason() == Reason.COMPLETED
+                    && request.acknowledgement().result() == Acknowledgement.Result.DONE) {
+                end(attempts.get(request.acknowledgement().receipt()), decision);
             }
         }
     }
 
     private void end(Id id, Object what) {
+        Violation.unless(id != null, ENDS_ONCE, () -> "ends an attempt that was never released: " + what);
         int left = waitingById.merge(id, -1, Integer::sum);
         Violation.unless(left >= 0, ENDS_ONCE, () -> "did not wait, or ended before: " + what);
     }
@@ -193,7 +201,13 @@ final class QueueCheck {
                 !paused.contains(new QueuePartition(release.queue(), partition)),
                 PAUSED,
                 () -> "released although paused: " + release);
-        end(new Id(release.client(), release.requestId()), release);
+        Id request = new Id(release.client(), release.requestId());
+        if (release.attempt() == null) {
+            end(request, release);
+        } else {
+            Id before = attempts.put(release.attempt().receipt(), request);
+            Violation.unless(before == null, ENDS_ONCE, () -> "the attempt was released before: " + release);
+        }
         Violation.unless(
                 release.key().isEmpty() != SchedulePolicies.isKeyed(release.queue()),
                 IN_SEQUENCE,

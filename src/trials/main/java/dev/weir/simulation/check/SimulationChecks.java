@@ -134,12 +134,14 @@ public final class SimulationChecks {
         faults.addAll(audit.withdrawals());
         faults.addAll(audit.contents());
         faults.addAll(audit.sequences());
+        faults.addAll(audit.acknowledgements());
         faults.addAll(new QueueAudit(requests, reported, inTheirOrder()).order());
         for (QueueRules rules : schedulePolicies.queues()) {
             List<String> tooFast = audit.total(rules);
             Violation.unless(tooFast.isEmpty(), IN_PACE, () -> String.join("\n", tooFast));
             if (schedulePolicies.isUnchanged(rules.id())) {
                 faults.addAll(audit.pace(rules));
+                faults.addAll(audit.attempts(rules));
                 faults.addAll(audit.expiries(rules));
                 if (plan.skewMs() == 0) {
                     faults.addAll(audit.priorities(rules));

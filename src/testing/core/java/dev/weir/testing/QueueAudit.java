@@ -43,6 +43,7 @@ public final class QueueAudit {
     private final Map<Request.Source, List<Decision>> decisions = new LinkedHashMap<>();
     private final Map<Id, Request> requestById = new HashMap<>();
     private final Map<Id, List<Release>> releasesById = new LinkedHashMap<>();
+    private final AttemptAudit attempts;
 
     /** The releases of each bucket in the order in which they left. */
     private final Map<BucketId, List<Release>> releasesByBucket = new TreeMap<>();
@@ -72,6 +73,7 @@ public final class QueueAudit {
                     .add(release);
         }
         releasesByBucket.forEach((bucket, left) -> left.sort(orderOf(bucket)));
+        attempts = new AttemptAudit(requests, this.decisions, releases);
     }
 
     /** The order of a bucket's releases. The sequence of a key starts again at 1 after the key was idle. */
@@ -93,7 +95,7 @@ public final class QueueAudit {
                 .count();
     }
 
-    /** Returns the number of requests that were queued and have not left the queue. */
+    /** Returns the number of requests that were queued and have not ended: they wait, or are being processed. */
     public long waiting() {
         return requests.stream()
                 .filter(request -> isQueued(request) && ends(request).isEmpty())
@@ -120,7 +122,9 @@ public final class QueueAudit {
         faults.addAll(contents());
         faults.addAll(sequences());
         faults.addAll(order());
+        faults.addAll(acknowledgements());
         for (QueueRules queue : rules) {
+            faults.addAll(attempts(queue));
             faults.addAll(pace(queue));
             faults.addAll(total(queue));
             faults.addAll(expiries(queue));
@@ -131,7 +135,8 @@ public final class QueueAudit {
 
     /**
      * Checks that each request has one decision; that each queued request has one end, and other requests have none;
-     * and that no decision or release is without a request.
+     * and that no decision or release is without a request. A release ends its request if the queue expects no
+     * acknowledgement, otherwise a successful COMPLETE does.
      */
     public List<String> answers() {
         List<String> faults = new ArrayList<>();
@@ -185,6 +190,39 @@ public final class QueueAudit {
         return faults;
     }
 
+    /** Checks that each acknowledgement that changed something names an attempt, and that no attempt ended twice. */
+    public List<String> acknowledgements() {
+        return attempts.acknowledgements();
+    }
+
+    /**
+     * Checks that the attempts of each request are released once each and one after the other, as long as
+     * {@code max-attempts} and the backoff permit it, and that the slots of each bucket suffice, by queue time. It must
+     * not have been set back.
+     *
+     * @param rules the rules of the queue, which must have been in force all the time
+     */
+    public List<String> attempts(QueueRules rules) {
+        if (rules.inFlight() == null) {
+            return List.of();
+        }
+        List<String> faults = new ArrayList<>();
+        releasesById.forEach((id, released) -> {
+            List<Release> ofQueue = released.stream()
+                    .filter(release -> release.queue().equals(rules.id()))
+                    .toList();
+            Request request = requestById.get(id);
+            if (request != null && !ofQueue.isEmpty()) {
+                List<Decision> ends = decisions.getOrDefault(request.source(), List.of()).stream()
+                        .filter(Decision::endsWait)
+                        .toList();
+                faults.addAll(attempts.attempts(ofQueue, ends, rules));
+            }
+        });
+        bucketsOf(rules).forEach(bucket -> faults.addAll(attempts.inFlight(bucket, rules.inFlight())));
+        return faults;
+    }
+
     /** Checks that each release has the contents of its request and the queue of its decision. */
     public List<String> contents() {
         List<String> faults = new ArrayList<>();
@@ -234,22 +272,21 @@ public final class QueueAudit {
         for (Release release : releases) {
             Release before = last.put(List.of(release.queue(), release.key(), release.client()), release);
             if (before != null
-                    && before.sequence() > release.sequence()
-                    && (release.sequence() != 1 || release.key().isEmpty())) {
+                    && orderOf(BucketId.of(release.queue(), release.key())).compare(before, release) > 0) {
                 faults.add(name(release) + " was written after " + name(before));
             }
         }
         return faults;
     }
 
-    /** Checks that the requests of one client, tier and partition leave in the order of their offsets. */
+    /** Checks that the requests of one client, tier and partition first leave in the order of their offsets. */
     public List<String> order() {
         List<String> faults = new ArrayList<>();
         for (List<Release> queue : releasesByBucket.values()) {
             Map<Flow, Request> last = new HashMap<>();
             for (Release release : queue) {
                 Request request = requestById.get(id(release));
-                if (request == null) {
+                if (request == null || release.isRetry()) {
                     continue;
                 }
                 Request before = last.put(
@@ -274,6 +311,9 @@ public final class QueueAudit {
      * @see OutflowPace
      */
     public List<String> pace(QueueRules rules) {
+        if (!rules.hasRate()) {
+            return List.of();
+        }
         List<String> faults = new ArrayList<>();
         bucketsOf(rules).forEach(bucket -> pace(rules.limit(), rules.perMs(), rules.burst(), 0, bucket)
                 .forEach(faults::add));
@@ -310,7 +350,7 @@ public final class QueueAudit {
 
     /**
      * Checks that no request is released before it was queued or after it expired, and that requests with a deadline
-     * expire at it at the latest.
+     * expire at it at the latest. A retry waits without {@code max-wait}.
      */
     public List<String> expiries(QueueRules rules) {
         List<String> faults = new ArrayList<>();
@@ -320,7 +360,8 @@ public final class QueueAudit {
             if (release.releaseAtNanos() < release.enqueuedAtMs() * NANOS_PER_MS) {
                 faults.add(name(release) + " is released before it was queued");
             }
-            if (rules.maxWaitMs() != QueueRules.NO_MAX_WAIT
+            if (!release.isRetry()
+                    && rules.maxWaitMs() != QueueRules.NO_MAX_WAIT
                     && release.releaseAtNanos() > (release.enqueuedAtMs() + rules.maxWaitMs()) * NANOS_PER_MS) {
                 faults.add(name(release) + " is released after max-wait");
             }
@@ -350,7 +391,7 @@ public final class QueueAudit {
     /**
      * Checks that no request is released while one of a higher priority waits that leaves later. A request certainly
      * waits if its QUEUED decision is earlier than the time at which the other release could first be written, provided
-     * that there is a single clock that is never set back.
+     * that there is a single clock that is never set back. Retries are not compared: no record says when they are due.
      *
      * @param rules the rules of the queue, which must have been in force all the time
      */
@@ -365,7 +406,7 @@ public final class QueueAudit {
         for (int i = queue.size() - 1; i >= 0; i--) {
             Release release = queue.get(i);
             Request request = requestById.get(id(release));
-            if (request == null || !isQueued(request)) {
+            if (request == null || !isQueued(request) || release.isRetry()) {
                 continue;
             }
             int priority =
@@ -404,7 +445,13 @@ public final class QueueAudit {
             }
         }
         if (request.kind() == RequestKind.CONSUME) {
-            releasesById.getOrDefault(id(request), List.of()).forEach(release -> ends.add("released"));
+            for (Release release : releasesById.getOrDefault(id(request), List.of())) {
+                if (release.attempt() == null) {
+                    ends.add("released");
+                } else if (attempts.isDone(release)) {
+                    ends.add("done");
+                }
+            }
         }
         return ends;
     }
@@ -421,7 +468,7 @@ public final class QueueAudit {
         return (request.kind() == RequestKind.CONSUME ? "" : request.kind() + " ") + request.requestId();
     }
 
-    private static String name(Release release) {
+    static String name(Release release) {
         return release.queue() + (release.key().isEmpty() ? "" : release.key()) + "#" + release.sequence() + " ("
                 + release.requestId() + ")";
     }
