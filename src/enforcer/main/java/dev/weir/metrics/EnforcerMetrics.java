@@ -214,10 +214,16 @@ public final class EnforcerMetrics implements EvaluationListener {
         repliesIgnored.increment();
     }
 
-    /** @param rules the rules of the queue, null if it was deleted */
+    /**
+     * Counts a release. Further attempts of a request do not count as released, since the request counts once.
+     *
+     * @param rules the rules of the queue, null if it was deleted
+     */
     public void released(Release release, QueueRules rules, long nowMs) {
-        of(released, release.queue(), q -> OTHER, q -> new LongAdder()).increment();
-        waitsMs(new Line(release.queue(), tierLabel(release, rules))).add(release.waitMs());
+        if (!release.isRetry()) {
+            of(released, release.queue(), q -> OTHER, q -> new LongAdder()).increment();
+            waitsMs(new Line(release.queue(), tierLabel(release, rules))).add(release.waitMs());
+        }
         latenessMs.add(Math.max(0, nowMs - release.releaseAtNanos() / NANOS_PER_MS));
     }
 

@@ -52,6 +52,25 @@ class EnforcerMetricsTest {
     }
 
     @Test
+    void a_request_that_is_released_again_counts_once() {
+        Release first = Release.builder("r", "c", "q")
+                .tier("gold")
+                .attempt(new Release.Attempt(1, "receipt", 1_000))
+                .build();
+        metrics.released(first, rules, 0);
+        metrics.released(
+                first.toBuilder()
+                        .releaseAtNanos(90_000 * NANOS_PER_MS)
+                        .attempt(new Release.Attempt(2, "receipt 2", 1_000))
+                        .build(),
+                rules,
+                90_005);
+        assertThat(metrics.released()).containsExactly(Map.entry("q", 1L));
+        assertThat(releases("q", "gold")).isEqualTo(1);
+        assertThat(metrics.latenessMs().count()).isEqualTo(2);
+    }
+
+    @Test
     void another_queue_is_counted_although_one_has_many_invented_tiers() {
         for (int i = 0; i < 3 * MANY; i++) {
             release("tier " + i, 0, 5, 5);
