@@ -33,6 +33,11 @@ public record Receipt(String queue, Map<String, String> key, FlowName flow, long
         key = Map.copyOf(key);
     }
 
+    /** Returns the receipt of the first attempt of the same request. */
+    public Receipt ofFirstAttempt() {
+        return new Receipt(queue, key, flow, position, 1);
+    }
+
     /** Returns the receipt as text, of the characters {@code A-Z a-z 0-9 - _}. */
     public String text() {
         ByteArrayOutputStream out = new ByteArrayOutputStream(64);

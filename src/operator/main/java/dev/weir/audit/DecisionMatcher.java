@@ -8,16 +8,22 @@ import dev.weir.audit.finding.Mismatch;
 import dev.weir.audit.finding.Mismatch.Kind;
 import dev.weir.audit.finding.Mismatch.RecordPosition;
 import dev.weir.audit.finding.UnverifiedReason;
+import dev.weir.event.Acknowledgement;
 import dev.weir.event.Admission;
 import dev.weir.event.Decision;
 import dev.weir.event.Outcome;
+import dev.weir.event.Reason;
+import dev.weir.event.Receipt;
 import dev.weir.event.Release;
 import dev.weir.event.Request;
+import dev.weir.event.RequestKind;
 import java.util.ArrayList;
+import java.util.HashMap;
 import java.util.Iterator;
 import java.util.LinkedHashMap;
 import java.util.List;
 import java.util.Map;
+import java.util.Optional;
 import java.util.function.Predicate;
 
 /**
@@ -30,10 +36,12 @@ import java.util.function.Predicate;
  *      └─▶ sent to a queue ──▶ denied
  *                  └─▶ waits ──▶ expired, evicted or cancelled
  *                        └─▶ released
+ *                              └─▶ completed, given up, or waits again
  * </pre>
  *
  * <p>A queue may answer at any time. Requests that were sent to a queue are therefore kept until the queue answers, and
- * queued requests until their wait ends.
+ * queued requests until their wait ends. A request whose releases must be acknowledged is kept until it is done or
+ * given up.
  */
 final class DecisionMatcher {
 
@@ -61,14 +69,25 @@ final class DecisionMatcher {
         final Request request;
         final Recomputed recomputed;
         LoggedDecision answer;
+        Receipt attempt; // the last that was released; null if none was
 
         SubmittedRequest(Request request, Recomputed recomputed) {
             this.request = request;
             this.recomputed = recomputed;
         }
 
+        /** Returns whether it waits, or was released and may be released again. */
         boolean isWaiting() {
             return answer != null;
+        }
+
+        /** Returns whether a release can be the next one of this request. */
+        boolean precedes(Release release) {
+            int next = attempt == null ? 1 : attempt.attempt() + 1;
+            return answer.decision().queueing().key().equals(release.key())
+                    && (release.attempt() == null
+                            ? attempt == null
+                            : release.attempt().number() == next);
         }
 
         Id id(String queue) {
@@ -79,17 +98,21 @@ final class DecisionMatcher {
     private final AuditScope scope;
     private final DecisionLog decisions;
     private final DecisionVerifier verdicts;
+    private final GivenUpLetters letters;
     private final Map<Request.Source, RecordPosition> recent = new LinkedHashMap<>();
     private final Map<Request.Source, SubmittedRequest> submitted = new LinkedHashMap<>();
     private final Map<Id, List<Request.Source>> waiting = new LinkedHashMap<>();
     private final Map<Id, List<UnmatchedRelease>> released = new LinkedHashMap<>();
+    private final Map<Receipt, SubmittedRequest> inFlight = new HashMap<>(); // by the receipt of the first attempt
+    private final Map<Receipt, RecordPosition> done = new LinkedHashMap<>(); // attempts without a release so far
     private int releasedCount;
     private boolean hasDropped;
 
-    DecisionMatcher(AuditScope scope, DecisionLog decisions, DecisionVerifier verdicts) {
+    DecisionMatcher(AuditScope scope, DecisionLog decisions, DecisionVerifier verdicts, GivenUpLetters letters) {
         this.scope = scope;
         this.decisions = decisions;
         this.verdicts = verdicts;
+        this.letters = letters;
     }
 
     /**
@@ -108,7 +131,8 @@ final class DecisionMatcher {
         boolean isOnLimits = first != null && !first.isByQueue();
         if (isOnLimits) {
             verdicts.verifyLimits(request, first, recomputed);
-            remember(first);
+            letters.requireNone(request);
+            remember(recent, first.source(), first.place());
         } else if (recomputed.unverified() == null && recomputed.result() instanceof Decision) {
             if (first == null && !isDead) {
                 reportUndecided(request, true, null);
@@ -146,7 +170,7 @@ final class DecisionMatcher {
             String note = before == null ? null : "the first is " + before;
             verdicts.report(DecisionVerifier.mismatch(Kind.SECOND, recorded, note));
         } else if (request != null && recomputed != null && recomputed.result() instanceof Decision expected) {
-            remember(recorded);
+            remember(recent, recorded.source(), recorded.place());
             verdicts.reportMismatch(request, recorded, DecisionFields.of(recorded.decision(), expected));
         } else {
             String note = "it is out of order, or its request does not exist";
@@ -162,11 +186,13 @@ final class DecisionMatcher {
     }
 
     private void dropOldest(SubmittedRequest oldest) {
-        verdicts.addUnverified(oldest.request.source(), UnverifiedReason.WAITS);
-        submitted.remove(oldest.request.source());
+        if (oldest.attempt == null) {
+            verdicts.addUnverified(oldest.request.source(), UnverifiedReason.WAITS);
+        }
         if (oldest.isWaiting()) {
             stopWaiting(oldest);
         }
+        forget(oldest);
         hasDropped = true;
     }
 
@@ -179,44 +205,96 @@ final class DecisionMatcher {
         }
     }
 
+    private void forget(SubmittedRequest of) {
+        submitted.remove(of.request.source());
+        if (of.attempt != null) {
+            inFlight.remove(of.attempt.ofFirstAttempt());
+        }
+    }
+
     /** Matches the first answer of a queue. */
     private void matchQueueAnswer(LoggedDecision recorded, SubmittedRequest of) {
-        remember(recorded);
+        remember(recent, recorded.source(), recorded.place());
         verdicts.verifyQueued(of.request, recorded, of.recomputed);
         Decision decision = recorded.decision();
         boolean waits = decision.outcome() == Outcome.QUEUED
                 && !decision.repeated()
-                && of.request.kind() == dev.weir.event.RequestKind.CONSUME;
-        Id id = of.id(decision.queueing().queue());
-        UnmatchedRelease release =
-                waits ? take(released, id, one -> one.isOf(decision.queueing().key())) : null;
+                && of.request.kind() == RequestKind.CONSUME;
         if (!waits) {
             submitted.remove(recorded.source());
-        } else if (release != null) {
-            releasedCount--;
-            submitted.remove(recorded.source());
-            verdicts.verifyRelease(of.request, decision, release.left.place(), release.left.release());
-        } else {
-            of.answer = recorded;
+            letters.requireNone(of.request);
+            if (isDone(of.request, decision)) {
+                complete(of.request.acknowledgement().attempt(), recorded.place());
+            }
+            return;
+        }
+        of.answer = recorded;
+        Id id = of.id(decision.queueing().queue());
+        UnmatchedRelease release =
+                take(released, id, one -> one.isOf(decision.queueing().key()));
+        if (release == null) {
             waiting.computeIfAbsent(id, any -> new ArrayList<>(1)).add(recorded.source());
+        } else {
+            releasedCount--;
+            matchRelease(of, release.left);
+            matchEarlierReleases(of, id);
         }
     }
 
-    /** Matches a decision that ends a wait: expired, evicted or cancelled. */
+    /** Matches the further attempts that were read before the decision. */
+    private void matchEarlierReleases(SubmittedRequest of, Id id) {
+        List<UnmatchedRelease> others = released.getOrDefault(id, List.of());
+        Optional<UnmatchedRelease> next = others.stream()
+                .filter(one -> one.left.release().attempt() != null && of.precedes(one.left.release()))
+                .findFirst();
+        if (next.isPresent() && submitted.containsKey(of.request.source())) {
+            take(released, id, one -> one.equals(next.get()));
+            releasedCount--;
+            stopWaiting(of);
+            matchRelease(of, next.get().left);
+            matchEarlierReleases(of, id);
+        }
+    }
+
+    private static boolean isDone(Request request, Decision decision) {
+        return request.kind() == RequestKind.COMPLETE
+                && decision.reason() == Reason.COMPLETED
+                && request.acknowledgement().result() == Acknowledgement.Result.DONE;
+    }
+
+    /** Ends the request whose attempt is done. */
+    private void complete(Receipt attempt, RecordPosition place) {
+        SubmittedRequest of = inFlight.get(attempt.ofFirstAttempt());
+        if (of == null || of.attempt.attempt() < attempt.attempt()) {
+            remember(done, attempt, place);
+            return;
+        }
+        if (of.attempt.attempt() > attempt.attempt()) {
+            String note =
+                    "attempt " + attempt.attempt() + " was done, but attempt " + of.attempt.attempt() + " was released";
+            verdicts.report(DecisionVerifier.mismatch(Kind.WRONG_QUEUE_EXITS, of.request, place, note));
+        }
+        stopWaiting(of);
+        forget(of);
+        letters.requireNone(of.request);
+    }
+
+    /** Matches a decision that ends a wait: expired, evicted, cancelled or given up. */
     private void matchEnd(LoggedDecision recorded, SubmittedRequest of) {
         List<Mismatch.FieldMismatch> fields = DecisionFields.ofEnd(recorded.decision(), of.answer.decision());
         if (!fields.isEmpty()) {
             verdicts.reportMismatch(of.request, recorded, fields);
         }
+        letters.verifyEnd(of.request, recorded);
         stopWaiting(of);
-        submitted.remove(recorded.source());
+        forget(of);
     }
 
     private void matchUnexpectedEnd(LoggedDecision recorded) {
         // Of several waiting requests with this id, the release may have been matched with the wrong one.
         Request.Source other = take(waiting, Id.of(recorded.decision()), any -> true);
         if (other != null) {
-            submitted.remove(other);
+            forget(submitted.get(other));
         } else if (!hasDropped && !decisions.mayBeDeleted(recorded.source())) {
             String note =
                     "it ends a wait that does not exist: " + recorded.decision().reason();
@@ -228,11 +306,9 @@ final class DecisionMatcher {
     void matchRelease(LoggedRelease left) {
         Release release = left.release();
         Id id = new Id(release.client(), release.requestId(), release.queue());
-        Request.Source source =
-                take(waiting, id, one -> queued(one).queueing().key().equals(release.key()));
+        Request.Source source = take(waiting, id, one -> submitted.get(one).precedes(release));
         if (source != null) {
-            verdicts.verifyRelease(submitted.get(source).request, queued(source), left.place(), release);
-            submitted.remove(source);
+            matchRelease(submitted.get(source), left);
         } else if (releasedCount < MAX_OPEN) {
             released.computeIfAbsent(id, any -> new ArrayList<>(1)).add(new UnmatchedRelease(left));
             releasedCount++;
@@ -242,9 +318,43 @@ final class DecisionMatcher {
         }
     }
 
-    /** Returns the decision that queued a waiting request. */
-    private Decision queued(Request.Source waits) {
-        return submitted.get(waits).answer.decision();
+    /** Matches a release of a request that is not, or no longer, among those that wait. */
+    private void matchRelease(SubmittedRequest of, LoggedRelease left) {
+        Release release = left.release();
+        verdicts.verifyRelease(of.request, of.answer.decision(), left.place(), release);
+        if (release.attempt() == null) {
+            forget(of);
+            letters.requireNone(of.request);
+            return;
+        }
+        int number = release.attempt().number();
+        if (of.attempt != null && number != of.attempt.attempt() + 1) {
+            String note = "attempt " + number + " was released after attempt " + of.attempt.attempt();
+            verdicts.report(DecisionVerifier.mismatch(Kind.WRONG_QUEUE_EXITS, of.request, left.place(), note));
+        }
+        Optional<Receipt> receipt = receipt(release.attempt());
+        if (receipt.isEmpty()) {
+            String note = "its receipt does not name attempt " + number;
+            verdicts.report(DecisionVerifier.mismatch(Kind.WRONG_QUEUE_EXITS, of.request, left.place(), note));
+            forget(of);
+            return;
+        }
+        of.attempt = receipt.get();
+        inFlight.put(of.attempt.ofFirstAttempt(), of);
+        waiting.computeIfAbsent(of.id(release.queue()), any -> new ArrayList<>(1))
+                .add(of.request.source());
+        RecordPosition completed = done.remove(of.attempt);
+        if (completed != null) {
+            complete(of.attempt, completed);
+        }
+    }
+
+    private static Optional<Receipt> receipt(Release.Attempt attempt) {
+        try {
+            return Optional.of(Receipt.parse(attempt.receipt())).filter(one -> one.attempt() == attempt.number());
+        } catch (IllegalArgumentException e) {
+            return Optional.empty();
+        }
     }
 
     /**
@@ -273,7 +383,9 @@ final class DecisionMatcher {
         for (SubmittedRequest of : submitted.values()) {
             Request.Source source = of.request.source();
             if (of.isWaiting()) {
-                verdicts.addUnverified(source, UnverifiedReason.WAITS);
+                if (of.attempt == null) {
+                    verdicts.addUnverified(source, UnverifiedReason.WAITS);
+                }
             } else {
                 String note = of.recomputed.result() instanceof Admission admission
                         ? "sent to queue " + admission.queue()
@@ -317,10 +429,10 @@ final class DecisionMatcher {
                 new Mismatch(Kind.WRONG_QUEUE_EXITS, null, place, id.client, id.requestId, List.of(), note));
     }
 
-    private void remember(LoggedDecision recorded) {
-        recent.put(recorded.source(), recorded.place());
-        if (recent.size() > RECENT) {
-            Iterator<Request.Source> oldest = recent.keySet().iterator();
+    private static <K> void remember(Map<K, RecordPosition> last, K key, RecordPosition place) {
+        last.put(key, place);
+        if (last.size() > RECENT) {
+            Iterator<K> oldest = last.keySet().iterator();
             oldest.next();
             oldest.remove();
         }

@@ -68,7 +68,7 @@ public final class PartitionAudit {
         sharedQuotas = shared.sharedQuotas;
         verdicts = new DecisionVerifier(scope, tools.rules(), shared.totals, shared.mismatches);
         decisions = new DecisionLog(tools, scope, records, verdicts);
-        matcher = new DecisionMatcher(scope, decisions, verdicts);
+        matcher = new DecisionMatcher(scope, decisions, verdicts, new GivenUpLetters(scope, records, verdicts));
         order = new ReplayOrder(decisions, scope.partition(), this::replay);
         routed = new RoutedRequests(tools, scope, records.otherPartitions(), this::reportUnanswered);
         recomputation = new Recomputation(tools, scope);
@@ -128,7 +128,7 @@ public final class PartitionAudit {
             if (request == null) {
                 matcher.matchLate(recorded);
             } else {
-                reportDeadLetters(request, records.deadLettersOf(request.source()));
+                reportDeadLetters(request, ofReader(records.deadLettersOf(request.source())));
                 order.addRouted(
                         new ReplayRequest(request, new ArrayList<>(List.of(recorded)), false, 0, decisions.readToMs()));
             }
@@ -172,13 +172,21 @@ public final class PartitionAudit {
                     DecisionVerifier.mismatch(Kind.NO_REQUEST, one, "its client belongs to partition " + task)));
             return;
         }
-        reportDeadLetters(request, letters);
+        List<AuditedDeadLetter> ofReader = ofReader(letters);
+        reportDeadLetters(request, ofReader);
         order.addOwn(new ReplayRequest(
                 request,
                 new ArrayList<>(recorded),
-                !letters.isEmpty(),
+                !ofReader.isEmpty(),
                 tools.rules().longestWaitMs(request),
                 decisions.readToMs()));
+    }
+
+    /** Returns the dead letters without those of queues. */
+    private static List<AuditedDeadLetter> ofReader(List<AuditedDeadLetter> letters) {
+        return letters.stream()
+                .filter(letter -> !GivenUpLetters.isByQueue(letter))
+                .toList();
     }
 
     /** Reports the dead letters of a request that this task must decide or has decided. */
@@ -221,15 +229,16 @@ public final class PartitionAudit {
     private void reportUnanswered(Request request) {
         boolean isRouted = tools.config().requests().misplaced() == WeirConfig.MisplacedAction.ROUTE;
         // A dead letter is reported by the audit of the request's own partition.
-        if (isRouted && records.deadLettersOf(request.source()).isEmpty()) {
+        if (isRouted && ofReader(records.deadLettersOf(request.source())).isEmpty()) {
             matcher.reportUndecided(request, true, "it belongs to partition " + scope.partition());
         }
     }
 
     /** Audits a request that another task must decide. */
     private void auditMisplaced(Request request, int task, long timestampMs, List<AuditedDeadLetter> letters) {
-        if (!letters.isEmpty() || tools.config().requests().misplaced() == WeirConfig.MisplacedAction.DEAD_LETTER) {
-            auditRejected(request.source(), timestampMs, Rejection.MISPLACED, letters);
+        List<AuditedDeadLetter> ofReader = ofReader(letters);
+        if (!ofReader.isEmpty() || tools.config().requests().misplaced() == WeirConfig.MisplacedAction.DEAD_LETTER) {
+            auditRejected(request.source(), timestampMs, Rejection.MISPLACED, ofReader);
         } else if (misplaced.isUnread(task, scope.partition())) {
             boolean isDue = decisions.isDue(request.source()) && scope.isRoutedDone(task);
             if (!misplaced.hasAllDecisions(task) || !isDue) {

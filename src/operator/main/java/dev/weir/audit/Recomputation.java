@@ -98,6 +98,9 @@ final class Recomputation {
         unknownReservations.observe(request.timestampMs());
         UnverifiedReason unknownPolicies = findPolicies(request, recorded);
         PolicyTable table = rules.table(changeCount);
+        if (request.kind().isAcknowledgement()) {
+            return new Recomputed(Admission.acknowledgement(request), null, Set.of(), false); // whatever the policies
+        }
         if (request.isForReservation()) {
             UnverifiedReason why = unknownPolicies != null
                     ? unknownPolicies

@@ -4,12 +4,14 @@ import dev.weir.config.WeirConfig;
 import dev.weir.decision.Decider;
 import dev.weir.decision.state.QuotaSource;
 import dev.weir.definition.PolicyFile;
+import dev.weir.event.Acknowledgement;
 import dev.weir.event.Admission;
 import dev.weir.event.Decision;
 import dev.weir.event.DecisionContext;
 import dev.weir.event.DecisionResult;
 import dev.weir.event.Release;
 import dev.weir.event.Request;
+import dev.weir.event.RequestKind;
 import dev.weir.policy.PolicyTable;
 import dev.weir.shape.QueueEffect;
 import dev.weir.shape.Shaper;
@@ -28,6 +30,9 @@ import java.util.TreeMap;
  * Decides requests from a file without a broker, with the code of the topology: the same requests in the same order get
  * the same decisions. Queues drain by a virtual clock that follows the times of the requests, and are emptied after the
  * last one. Each release is written at its own time, without look-ahead.
+ *
+ * <p>A backtest has no workers. Each release of a queue with {@code max-in-flight} is completed at once, so slots delay
+ * nothing, and the COMPLETE and EXTEND requests among the requests, which name attempts of other runs, are ignored.
  */
 public final class Backtest {
 
@@ -98,6 +103,9 @@ public final class Backtest {
         Decider decider = run.decider;
         try {
             for (Request request = requests.next(); request != null; request = requests.next()) {
+                if (request.kind().isAcknowledgement()) {
+                    continue;
+                }
                 run.check();
                 states.observe(request.timestampMs());
                 run.advanceTo(request.timestampMs());
@@ -187,12 +195,28 @@ public final class Backtest {
 
         private void carryOut(List<QueueEffect> effects) {
             for (QueueEffect effect : effects) {
-                if (effect instanceof QueueEffect.Decided decided) {
+                if (effect instanceof QueueEffect.Decided decided
+                        && !decided.admission().request().kind().isAcknowledgement()) {
                     emitDecision(decided.admission().request(), decided.decision());
                     cancelReservation(decided.admission(), decided.decision());
                 } else if (effect instanceof QueueEffect.Released released) {
                     emitRelease(released.release());
+                    complete(released.release());
                 }
+            }
+        }
+
+        /** Completes the attempt of a release, if there is one. */
+        private void complete(Release release) {
+            Release.Attempt attempt = release.attempt();
+            if (attempt != null) {
+                Request done = Request.builder(release.requestId(), release.client())
+                        .kind(RequestKind.COMPLETE)
+                        .acknowledgement(
+                                new Acknowledgement(attempt.receipt(), Acknowledgement.Result.DONE, null, null))
+                        .build();
+                long atNanos = release.releaseAtNanos();
+                carryOut(shaper.admit(Admission.acknowledgement(done), admitted++, atNanos / NANOS_PER_MS, atNanos));
             }
         }
 

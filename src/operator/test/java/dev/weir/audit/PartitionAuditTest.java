@@ -14,6 +14,7 @@ import dev.weir.backtest.HeapStates;
 import dev.weir.config.WeirConfig;
 import dev.weir.decision.Decider;
 import dev.weir.definition.PolicyFile;
+import dev.weir.event.Acknowledgement;
 import dev.weir.event.Admission;
 import dev.weir.event.Decision;
 import dev.weir.event.DecisionContext;
@@ -21,9 +22,11 @@ import dev.weir.event.DecisionOrder;
 import dev.weir.event.LimitStatus;
 import dev.weir.event.Outcome;
 import dev.weir.event.Reason;
+import dev.weir.event.Receipt;
 import dev.weir.event.Rejection;
 import dev.weir.event.Release;
 import dev.weir.event.Request;
+import dev.weir.event.RequestKind;
 import dev.weir.policy.Policy;
 import dev.weir.policy.PolicyTable;
 import dev.weir.requests.RequestReader;
@@ -248,6 +251,43 @@ class PartitionAuditTest {
                 .build());
     }
 
+    private void releaseAttempt(Request request, int number) {
+        release(request, Map.of());
+        Release last = releases.remove(releases.size() - 1);
+        Release.Attempt attempt = new Release.Attempt(number, receipt(request, number), 1_000);
+        releases.add(
+                last.toBuilder().sequence(releases.size() + 1).attempt(attempt).build());
+    }
+
+    private static String receipt(Request request, int attempt) {
+        Receipt.FlowName flow = new Receipt.FlowName("", "");
+        return new Receipt("hooks", Map.of(), flow, request.source().offset(), attempt).text();
+    }
+
+    /** Has a worker report the result of an attempt, and the queue accept it. */
+    private void complete(Request request, int attempt, Acknowledgement.Result result) {
+        List<ConsumerRecord<byte[], byte[]>> records = requests.get(0);
+        Request answer = Request.builder("ack " + records.size(), request.client())
+                .kind(RequestKind.COMPLETE)
+                .acknowledgement(new Acknowledgement(receipt(request, attempt), result, null, null))
+                .timestampMs(1_000)
+                .source(new Request.Source(0, records.size()))
+                .build();
+        records.add(record(0, records.size(), request.client(), requestCodec.encode(answer)));
+        decisions
+                .get(0)
+                .add(QueueDecisions.acknowledged(Admission.acknowledgement(answer), 1_000)
+                        .withContext(new DecisionContext(null, tables.get(2).checksum())));
+    }
+
+    private void giveUp(Request request) {
+        Admission admission = (Admission) Decider.local(states).decide(request, tables.get(2));
+        decisions
+                .get(0)
+                .add(QueueDecisions.failed(admission, 1_000)
+                        .withContext(new DecisionContext(null, tables.get(2).checksum())));
+    }
+
     private static Map<String, String> hook(String tenant) {
         return Map.of("endpoint", "/hook", "tenant", tenant);
     }
@@ -312,6 +352,84 @@ class PartitionAuditTest {
                 .extracting(Mismatch::fields)
                 .containsExactly(
                         List.of(new Mismatch.FieldMismatch("queueKey", "{\"tenant\":\"b\"}", "{\"tenant\":\"a\"}")));
+    }
+
+    private Request queued() throws Exception {
+        Request request = send("alice", 0, hook("a"));
+        queue(request, Map.of());
+        return request;
+    }
+
+    @Test
+    void a_request_may_be_released_again_until_it_is_completed_or_given_up() throws Exception {
+        applyQueue(1);
+        Request done = queued();
+        Request failed = queued();
+        Request inFlight = queued();
+        releaseAttempt(done, 1);
+        releaseAttempt(failed, 1);
+        complete(done, 1, Acknowledgement.Result.RETRY);
+        releaseAttempt(done, 2);
+        releaseAttempt(inFlight, 1);
+        complete(done, 2, Acknowledgement.Result.DONE);
+        complete(failed, 1, Acknowledgement.Result.FAILED);
+        giveUp(failed);
+        reject(failed, Rejection.FAILED);
+        AuditSummary totals = audit();
+        assertThat(found).isEmpty();
+        assertThat(totals.unverified()).isEmpty();
+        assertThat(totals.sentToQueue()).isEqualTo(6);
+    }
+
+    @Test
+    void an_attempt_that_is_released_twice_or_after_the_end_is_found() throws Exception {
+        applyQueue(1);
+        Request twice = queued();
+        Request done = queued();
+        releaseAttempt(twice, 1);
+        releaseAttempt(twice, 1);
+        releaseAttempt(done, 1);
+        complete(done, 1, Acknowledgement.Result.DONE);
+        releaseAttempt(done, 2);
+        audit();
+        assertThat(found)
+                .extracting(Mismatch::kind, Mismatch::requestId, Mismatch::note)
+                .containsExactlyInAnyOrder(
+                        tuple(Kind.WRONG_QUEUE_EXITS, twice.requestId(), "attempt 1 was released after attempt 1"),
+                        tuple(
+                                Kind.WRONG_QUEUE_EXITS,
+                                done.requestId(),
+                                "attempt 1 was done, but attempt 2 was released"));
+    }
+
+    @Test
+    void a_request_given_up_without_its_dead_letter_and_a_letter_of_one_that_was_not_are_found() throws Exception {
+        applyQueue(1);
+        Request without = queued();
+        Request done = queued();
+        Request limited = send("alice", 0);
+        decide(limited, 2, null);
+        giveUp(without);
+        releaseAttempt(done, 1);
+        complete(done, 1, Acknowledgement.Result.DONE);
+        reject(done, Rejection.ATTEMPTS_EXHAUSTED);
+        reject(limited, Rejection.FAILED);
+        audit();
+        assertThat(found)
+                .extracting(Mismatch::kind, Mismatch::requestId, Mismatch::note)
+                .containsExactlyInAnyOrder(
+                        tuple(
+                                Kind.DEAD_LETTER,
+                                without.requestId(),
+                                "it should have one dead letter with reason FAILED"),
+                        tuple(
+                                Kind.DEAD_LETTER,
+                                done.requestId(),
+                                "the request was not given up, but has a dead letter with reason ATTEMPTS_EXHAUSTED"),
+                        tuple(
+                                Kind.DEAD_LETTER,
+                                limited.requestId(),
+                                "the request was not given up, but has a dead letter with reason FAILED"));
     }
 
     @Test
