@@ -27,6 +27,16 @@ class BenchTest {
     }
 
     @Test
+    void workers_compares_the_time_that_handlers_run_with_what_is_possible() {
+        CapturedRun result = BenchShell.run("workers", "--slots=2", "--jobs=50ms", "--turn=500ms", "--warm-up=0s");
+        assertThat(result.exit()).as(result.err()).isZero();
+        assertThat(result.out())
+                .containsPattern("one slot( +(?=[0-9.,]*[1-9])[0-9.,]+){4}\\n")
+                .containsPattern("jobs of 50 ms( +(?=[0-9.,]*[1-9])[0-9.,]+){3}\\n")
+                .contains("2 slots and threads");
+    }
+
+    @Test
     void keys_prints_releases_and_cost_of_a_queue_with_a_key() {
         CapturedRun result =
                 BenchShell.run("keys", "--keys=1,50", "--waiting=1,3", "--most=100", "--hot-keys=20", "--turn=200ms");

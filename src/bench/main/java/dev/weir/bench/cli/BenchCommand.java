@@ -29,6 +29,7 @@ import picocli.CommandLine.ScopeType;
             BenchPeersCommand.class,
             BenchShapeCommand.class,
             BenchKeysCommand.class,
+            BenchWorkersCommand.class,
             BenchReserveCommand.class,
             BenchShareCommand.class,
             BenchLeasesCommand.class,
