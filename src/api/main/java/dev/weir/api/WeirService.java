@@ -379,6 +379,8 @@ public final class WeirService implements AutoCloseable {
                 new Route(GET, "/v1/dead-letters", Permission.READ, deadLetters::list),
                 new Route(POST, "/v1/dead-letters/replay", Permission.CHANGE, deadLetters::replay),
                 new Route(POST, AccessControl.DECIDE_PATH, Permission.DECIDE, deciding::decide),
+                new Route(POST, AccessControl.COMPLETE_PATH, Permission.DECIDE, deciding::complete),
+                new Route(POST, AccessControl.EXTEND_PATH, Permission.DECIDE, deciding::extend),
                 new Route(POST, AccessControl.PEEK_PATH, Permission.READ, asking::peek),
                 new Route(GET, "/v1/openapi.json", Permission.READ, openApi::json),
                 new Route(GET, "/v1/openapi.yaml", Permission.READ, openApi::yaml));

@@ -77,8 +77,11 @@ class DocumentLintTest {
         List<String> undefined = new ArrayList<>();
         visit(document(), "", (at, node) -> {
             if (node.path("required").isArray()) {
+                // a branch may require properties that the schema around it defines
+                JsonNode around = document().at(at.replaceFirst("/(anyOf/[0-9]+|not)$", ""));
                 for (JsonNode name : node.get("required")) {
-                    if (!node.path("properties").has(name.textValue())) {
+                    if (!node.path("properties").has(name.textValue())
+                            && !around.path("properties").has(name.textValue())) {
                         undefined.add(at + ": " + name.textValue());
                     }
                 }

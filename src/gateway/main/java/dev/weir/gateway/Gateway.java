@@ -268,7 +268,9 @@ public final class Gateway implements AutoCloseable {
                 new Route(GET, WeirConfig.Service.GATEWAY_STATUS_PATH, Permission.READ, request -> request.contentType(
                                 "application/json")
                         .result(Json.write(status()))),
-                new Route(POST, AccessControl.DECIDE_PATH, Permission.DECIDE, deciding::decide));
+                new Route(POST, AccessControl.DECIDE_PATH, Permission.DECIDE, deciding::decide),
+                new Route(POST, AccessControl.COMPLETE_PATH, Permission.DECIDE, deciding::complete),
+                new Route(POST, AccessControl.EXTEND_PATH, Permission.DECIDE, deciding::extend));
     }
 
     private GatewayStatus status() {

@@ -463,7 +463,7 @@ class AuthorizeTest {
         assertThat(missing.detail())
                 .isEqualTo(
                         "there is no such path; those of gateway.http-port are /health/live, /health/ready, /metrics,"
-                                + " /v1/authorize, /v1/decide, /v1/gateway");
+                                + " /v1/authorize, /v1/complete, /v1/decide, /v1/extend, /v1/gateway");
     }
 
     @Test

@@ -285,11 +285,13 @@ class AccessControlTest {
                 Map.of("WEIR_TOKEN", TOKEN, "WEIR_DECIDE_TOKEN", toDecide))) {
             Caller gateway = Caller.of(open.port(), TOKEN).withToken(toDecide);
             assertThat(gateway.post("/v1/peek", "{\"client\":\"c\"}").status()).isEqualTo(MAY);
-            assertThat(gateway.post("/v1/decide", "[]").status()).isEqualTo(200);
+            for (String path : List.of("/v1/decide", "/v1/complete", "/v1/extend")) {
+                assertThat(gateway.post(path, "[]").status()).as(path).isEqualTo(200);
+            }
             for (String path : List.of("/v1/policies", "/v1/decisions/a", "/metrics", "/v1/nowhere")) {
                 Reply refused = gateway.get(path);
                 assertThat(refused.status()).as(path).isEqualTo(403);
-                assertThat(refused.detail()).contains("/v1/decide and /v1/peek only");
+                assertThat(refused.detail()).contains("/v1/decide, /v1/complete, /v1/extend and /v1/peek only");
             }
             assertThat(gateway.put("/v1/policies/a", "{}").status()).isEqualTo(403);
             assertThat(gateway.get("/health/ready").status()).isEqualTo(503);

@@ -18,6 +18,7 @@ import java.util.HashMap;
 import java.util.HashSet;
 import java.util.List;
 import java.util.Map;
+import java.util.Optional;
 import java.util.Set;
 import java.util.function.Supplier;
 
@@ -46,7 +47,7 @@ public final class RequestJson {
      * @throws IllegalArgumentException if the line is not a request; the message names the field
      */
     public static Request read(String line, long timestampMs, Request.Source source) {
-        return read(line, new Draft(NO_ID, timestampMs, source, false));
+        return read(line, new Draft(NO_ID, timestampMs, source, false, Optional.empty()));
     }
 
     /**
@@ -59,7 +60,7 @@ public final class RequestJson {
      * @throws IllegalArgumentException if the text is not a request; the message names the field
      */
     public static Request read(String text, Supplier<String> requestIds, long timestampMs) {
-        return read(text, new Draft(requestIds, timestampMs, Request.Source.NONE, false));
+        return read(text, new Draft(requestIds, timestampMs, Request.Source.NONE, false, Optional.empty()));
     }
 
     /**
@@ -73,7 +74,7 @@ public final class RequestJson {
      * @throws IllegalArgumentException if the value is not a request; the message names the field
      */
     public static Request readRecord(String value, long timestampMs, Request.Source source) {
-        return read(value, new Draft(NO_ID, timestampMs, source, true));
+        return read(value, new Draft(NO_ID, timestampMs, source, true, Optional.empty()));
     }
 
     /**
@@ -86,7 +87,16 @@ public final class RequestJson {
      * @throws IllegalArgumentException if the text is not a request; the message names the field
      */
     public static Request readNew(String text, Supplier<String> requestIds, long nowMs) {
-        return read(text, new Draft(requestIds, nowMs, Request.Source.NONE, true));
+        return readNew(text, Optional.empty(), requestIds, nowMs);
+    }
+
+    /**
+     * Parses a request of a kind like {@link #readNew(String, Supplier, long)}.
+     *
+     * @param kind the kind, which the text must not have; empty if the text has it
+     */
+    public static Request readNew(String text, Optional<RequestKind> kind, Supplier<String> requestIds, long nowMs) {
+        return read(text, new Draft(requestIds, nowMs, Request.Source.NONE, true, kind));
     }
 
     private static Request read(String line, Draft draft) {
@@ -109,17 +119,19 @@ public final class RequestJson {
     }
 
     /**
-     * Parses a JSON array of requests like {@link #readNew}.
+     * Parses a JSON array of requests like {@link #readNew(String, Optional, Supplier, long)}.
      *
      * @param text a JSON array of objects
      * @param maximum the maximum number of requests
+     * @param kind the kind of all requests, which the text must not have; empty if the text has it
      * @param requestIds returns an id for each request that has none
      * @param nowMs the timestamp of the records, in ms since the epoch
      * @return the requests, which are not checked any further
      * @throws IllegalArgumentException if the text is not an array of requests, or has more than the maximum; the
      *     message names the index and the field
      */
-    public static List<Request> readNewArray(String text, int maximum, Supplier<String> requestIds, long nowMs) {
+    public static List<Request> readNewArray(
+            String text, int maximum, Optional<RequestKind> kind, Supplier<String> requestIds, long nowMs) {
         List<Request> requests = new ArrayList<>();
         try (JsonParser json = FACTORY.createParser(text)) {
             if (json.nextToken() != JsonToken.START_ARRAY) {
@@ -129,7 +141,7 @@ public final class RequestJson {
                 if (requests.size() == maximum) {
                     throw new IllegalArgumentException("has more than " + maximum + " requests");
                 }
-                Draft draft = new Draft(requestIds, nowMs, Request.Source.NONE, true);
+                Draft draft = new Draft(requestIds, nowMs, Request.Source.NONE, true, kind);
                 requests.add(readElement(json, requests.size(), draft));
             }
             if (json.nextToken() != null) {
@@ -172,9 +184,10 @@ public final class RequestJson {
         private final Set<String> fields = new HashSet<>();
         private final Supplier<String> requestIds;
         private final boolean isRecord;
+        private final Optional<RequestKind> fixedKind;
         String requestId;
         String client;
-        RequestKind kind = RequestKind.CONSUME;
+        RequestKind kind;
         String tier;
         long cost = 1;
         Long sizeBytes;
@@ -194,10 +207,20 @@ public final class RequestJson {
         int partition;
         long offset;
 
-        /** @param isRecord whether the timestamp and the source are those of a record */
-        Draft(Supplier<String> requestIds, long timestampMs, Request.Source source, boolean isRecord) {
+        /**
+         * @param isRecord whether the timestamp and the source are those of a record
+         * @param fixedKind the kind that the text must not have; empty if it has the kind
+         */
+        Draft(
+                Supplier<String> requestIds,
+                long timestampMs,
+                Request.Source source,
+                boolean isRecord,
+                Optional<RequestKind> fixedKind) {
             this.requestIds = requestIds;
             this.isRecord = isRecord;
+            this.fixedKind = fixedKind;
+            this.kind = fixedKind.orElse(RequestKind.CONSUME);
             this.timestampMs = timestampMs;
             this.partition = source.partition();
             this.offset = source.offset();
@@ -214,7 +237,10 @@ public final class RequestJson {
             switch (field) {
                 case "requestId" -> requestId = isNull ? null : string(field, json);
                 case "client" -> client = isNull ? null : string(field, json);
-                case "kind" -> kind = kind(string(field, json));
+                case "kind" -> {
+                    requireNoFixedKind();
+                    kind = kind(string(field, json));
+                }
                 case "tier" -> tier = isNull ? null : string(field, json);
                 case "cost" -> cost = wholeNumber(field, json);
                 case "sizeBytes" -> sizeBytes = isNull ? null : (Long) wholeNumber(field, json);
@@ -237,6 +263,12 @@ public final class RequestJson {
                     throw new IllegalArgumentException("unknown field 'reserveMs'; did you mean 'reserve'?");
                 default -> throw new IllegalArgumentException("unknown field '" + field + "'");
             }
+        }
+
+        private void requireNoFixedKind() {
+            fixedKind.ifPresent(given -> {
+                throw new IllegalArgumentException("kind cannot be set: it is " + given);
+            });
         }
 
         Request toRequest() {

@@ -3,6 +3,7 @@ package dev.weir.wire.json;
 import static org.assertj.core.api.Assertions.assertThat;
 import static org.assertj.core.api.Assertions.assertThatThrownBy;
 
+import dev.weir.event.Acknowledgement;
 import dev.weir.event.Decision;
 import dev.weir.event.DecisionContext;
 import dev.weir.event.DecisionOrder;
@@ -21,6 +22,7 @@ import java.io.StringWriter;
 import java.nio.charset.StandardCharsets;
 import java.util.List;
 import java.util.Map;
+import java.util.Optional;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.CsvSource;
@@ -78,6 +80,42 @@ class JsonTest {
         assertThat(request.settles()).isNull();
     }
 
+    @ParameterizedTest
+    @CsvSource(
+            delimiter = '|',
+            quoteCharacter = '`',
+            value = {
+                "\"result\":\"done\" | DONE | null | null",
+                "\"result\":\"retry\",\"retryAfterMs\":0,\"error\":\"no carrier\" | RETRY | 0 | no carrier",
+                "\"result\":\"failed\",\"retryAfterMs\":null,\"error\":\"żółw\" | FAILED | null | żółw",
+                "\"result\":null,\"error\":null | null | null | null"
+            },
+            nullValues = "null")
+    void an_acknowledgement_has_a_receipt_and_a_result(
+            String fields, Acknowledgement.Result result, Long retryAfterMs, String error) {
+        String text = "{\"requestId\":\"r\",\"client\":\"c\",\"kind\":\"COMPLETE\",\"receipt\":\"AXE\"," + fields + "}";
+        assertThat(RequestJson.read(text, 5, SOURCE).acknowledgement())
+                .isEqualTo(new Acknowledgement("AXE", result, retryAfterMs, error));
+    }
+
+    @Test
+    void a_request_of_a_given_kind_cannot_set_another() {
+        Optional<RequestKind> extend = Optional.of(RequestKind.EXTEND);
+        String text = "{\"client\":\"c\",\"receipt\":\"AXE\"}";
+        assertThat(RequestJson.readNew(text, extend, () -> "id", 5))
+                .isEqualTo(Request.builder("id", "c")
+                        .kind(RequestKind.EXTEND)
+                        .acknowledgement(new Acknowledgement("AXE", null, null, null))
+                        .timestampMs(5)
+                        .source(Request.Source.NONE)
+                        .build());
+        String other = "{\"client\":\"c\",\"kind\":\"EXTEND\"}";
+        assertThatThrownBy(() -> RequestJson.readNew(other, extend, () -> "id", 5))
+                .hasMessage("kind cannot be set: it is EXTEND");
+        assertThatThrownBy(() -> RequestJson.readNewArray("[" + other + "]", 9, extend, () -> "id", 5))
+                .hasMessage("[0]: kind cannot be set: it is EXTEND");
+    }
+
     @Test
     void a_minimal_request_has_the_defaults() {
         Request request = RequestJson.read("{\"requestId\":\"r1\",\"client\":\"c1\"}", 5, SOURCE);
@@ -120,6 +158,10 @@ class JsonTest {
                 "{\"reserve\":{}}                                      | reserve must be a duration such as \"60s\" or a number of ms, is an object",
                 "{\"reserveMs\":1}                                     | unknown field 'reserveMs'; did you mean 'reserve'?",
                 "{\"settles\":1}                                       | settles must be a string",
+                "{\"receipt\":1}                                       | receipt must be a string",
+                "{\"result\":\"ok\"}                                   | result must be done, retry or failed, is 'ok'",
+                "{\"retryAfterMs\":\"1s\"}                             | retryAfterMs must be a whole number, is '1s'",
+                "{\"requestId\":\"r\",\"client\":\"c\",\"error\":\"\"} | receipt is required with result, retryAfterMs and error",
                 "[]                                                    | is not a JSON object",
                 "{\"requestId\":\"r\",\"client\":\"c\"} x              | is not valid JSON",
                 "{\"requestId\":\"r\",\"client\":\"c\"} {}             | has content after the JSON object",
@@ -188,6 +230,18 @@ class JsonTest {
                         "{\"requestId\":\"r1\",\"client\":\"żółw\",\"tier\":\"gold\",\"queue\":\"sms\","
                                 + "\"sequence\":12,\"enqueuedAt\":900,\"releaseAt\":1000.02,\"waitMs\":100,\"cost\":3,"
                                 + "\"attributes\":{\"endpoint\":\"/a\",\"region\":\"eu\"},\"payload\":\"AQID\",\"queueKey\":{\"model\":\"m\",\"tenant\":\"t\"}}\n");
+    }
+
+    @Test
+    void a_release_has_the_attempt_that_its_worker_acknowledges() throws Exception {
+        Release release = Release.builder("r1", "c", "sms")
+                .attempt(new Release.Attempt(2, "AXE", 30_000))
+                .build();
+        assertThat(line(release))
+                .isEqualTo("{\"requestId\":\"r1\",\"client\":\"c\",\"tier\":null,\"queue\":\"sms\",\"sequence\":1,"
+                        + "\"enqueuedAt\":0,\"releaseAt\":0,\"waitMs\":0,\"cost\":1,\"attributes\":{},\"payload\":null,"
+                        + "\"queueKey\":{},\"attempt\":2,\"receipt\":\"AXE\",\"ackTimeoutMs\":30000}\n");
+        assertThat(ReleaseJson.decode(ReleaseJson.encode(release))).isEqualTo(release);
     }
 
     @ParameterizedTest

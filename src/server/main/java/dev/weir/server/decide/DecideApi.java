@@ -7,6 +7,7 @@ import dev.weir.client.NoDecisionReason;
 import dev.weir.client.XRateLimitFields;
 import dev.weir.config.WeirConfig;
 import dev.weir.event.Request;
+import dev.weir.event.RequestKind;
 import dev.weir.policy.DurationsAndSizes;
 import dev.weir.policy.RequestRules;
 import dev.weir.server.http.BodyFormat;
@@ -22,6 +23,7 @@ import java.nio.charset.StandardCharsets;
 import java.time.Duration;
 import java.util.ArrayList;
 import java.util.List;
+import java.util.Optional;
 import java.util.UUID;
 import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.CompletionException;
@@ -29,7 +31,7 @@ import java.util.concurrent.Semaphore;
 import java.util.stream.Collectors;
 
 /**
- * The endpoint that decides requests and charges them. A body has one request, an array of requests, or one request per
+ * The endpoints that decide requests and charge them, and that take the acknowledgements of workers. A body has one request, an array of requests, or one request per
  * line. The decisions have the same form and order. If one request is invalid, none is decided.
  */
 public final class DecideApi {
@@ -203,8 +205,23 @@ public final class DecideApi {
 
     /** Decides one or several requests. */
     public void decide(Context request) {
+        decide(request, Optional.empty());
+    }
+
+    /** Ends one or several attempts of released requests: the requests are of the kind COMPLETE. */
+    public void complete(Context request) {
+        decide(request, Optional.of(RequestKind.COMPLETE));
+    }
+
+    /** Claims or prolongs one or several attempts of released requests: the requests are of the kind EXTEND. */
+    public void extend(Context request) {
+        decide(request, Optional.of(RequestKind.EXTEND));
+    }
+
+    /** @param kind the kind of all requests; empty if each has its own */
+    private void decide(Context request, Optional<RequestKind> kind) {
         long receivedNanos = System.nanoTime();
-        Call call = call(request);
+        Call call = call(request, kind);
         if (!memory.tryAcquire(call.bytes)) {
             metrics.refused(DecideMetrics.Refusal.OVERLOADED);
             throw ProblemDetails.unavailable("too many requests are waiting for decisions")
@@ -233,7 +250,7 @@ public final class DecideApi {
     }
 
     /** Reads and checks a call. */
-    private Call call(Context request) {
+    private Call call(Context request, Optional<RequestKind> kind) {
         try {
             Options options = Options.of(request);
             boolean isLines = BodyFormat.isNdjson(request);
@@ -246,9 +263,9 @@ public final class DecideApi {
             }
             List<Request> requests =
                     switch (form) {
-                        case SINGLE -> List.of(single(sent, body));
-                        case ARRAY -> array(body);
-                        case LINES -> lines(body);
+                        case SINGLE -> List.of(single(sent, body, kind));
+                        case ARRAY -> array(body, kind);
+                        case LINES -> lines(body, kind);
                     };
             return new Call(options, form, format, requests, body.length() + requests.size() * REQUEST_OVERHEAD);
         } catch (ProblemDetails.ProblemException e) {
@@ -290,15 +307,15 @@ public final class DecideApi {
         ResponseWriter.write(request, format, options.enforce ? answer.decision.httpStatus() : OK, answer.json());
     }
 
-    private Request single(BodyFormat sent, String body) {
+    private Request single(BodyFormat sent, String body, Optional<RequestKind> kind) {
         long nowMs = System.currentTimeMillis();
-        return RequestBody.request(sent, body, json -> RequestJson.readNew(json, DecideApi::newId, nowMs), rules);
+        return RequestBody.request(sent, body, json -> RequestJson.readNew(json, kind, DecideApi::newId, nowMs), rules);
     }
 
-    private List<Request> array(String body) {
+    private List<Request> array(String body, Optional<RequestKind> kind) {
         try {
             List<Request> requests =
-                    RequestJson.readNewArray(body, MAX_BATCH, DecideApi::newId, System.currentTimeMillis());
+                    RequestJson.readNewArray(body, MAX_BATCH, kind, DecideApi::newId, System.currentTimeMillis());
             for (int i = 0; i < requests.size(); i++) {
                 requireValid("[" + i + "]: ", requests.get(i));
             }
@@ -308,7 +325,7 @@ public final class DecideApi {
         }
     }
 
-    private List<Request> lines(String body) {
+    private List<Request> lines(String body, Optional<RequestKind> kind) {
         List<Request> requests = new ArrayList<>();
         long nowMs = System.currentTimeMillis();
         int number = 0;
@@ -321,7 +338,7 @@ public final class DecideApi {
                 throw bad("the body has more than " + MAX_BATCH + " requests");
             }
             try {
-                requests.add(RequestJson.readNew(line, DecideApi::newId, nowMs));
+                requests.add(RequestJson.readNew(line, kind, DecideApi::newId, nowMs));
             } catch (IllegalArgumentException e) {
                 throw bad("line " + number + ": " + e.getMessage());
             }

@@ -12,8 +12,8 @@ import java.util.regex.Pattern;
 
 /**
  * Authorizes requests. The change token permits every request, the read token permits reading, and the decide token
- * permits only {@value #DECIDE_PATH} and {@value #PEEK_PATH}. Without a token, reading and deciding are permitted on
- * loopback only, as the configuration says, if the {@code Host} header names this host and no proxy has forwarded the
+ * permits only {@value #DECIDE_PATH}, {@value #COMPLETE_PATH}, {@value #EXTEND_PATH} and {@value #PEEK_PATH}. Without a
+ * token, reading and deciding are permitted on loopback only, as the configuration says, if the {@code Host} header names this host and no proxy has forwarded the
  * request. A web page that reaches this host by DNS rebinding sends its own name as {@code Host}, so it is rejected.
  *
  * <p>Requests that a browser sends on behalf of another site are rejected, with or without a token.
@@ -48,8 +48,17 @@ public final class AccessControl {
     /** Decides requests and charges them. */
     public static final String DECIDE_PATH = "/v1/decide";
 
+    /** Ends attempts of released requests. */
+    public static final String COMPLETE_PATH = "/v1/complete";
+
+    /** Claims or prolongs attempts of released requests. */
+    public static final String EXTEND_PATH = "/v1/extend";
+
     /** Returns how a request would be decided, and charges nothing. */
     public static final String PEEK_PATH = "/v1/peek";
+
+    /** What the decide token permits. */
+    private static final Set<String> DECIDING = Set.of(DECIDE_PATH, COMPLETE_PATH, EXTEND_PATH, PEEK_PATH);
 
     private static final String AUTHOR_HEADER = "X-Weir-Author";
     private static final String REASON_HEADER = "X-Weir-Reason";
@@ -126,9 +135,11 @@ public final class AccessControl {
             return;
         }
         Credential shown = credential(request);
-        boolean decides = request.path().equals(DECIDE_PATH) || request.path().equals(PEEK_PATH);
-        if (shown == Credential.DECIDE_TOKEN && !decides) {
-            throw ProblemDetails.of(403, "this token permits " + DECIDE_PATH + " and " + PEEK_PATH + " only")
+        if (shown == Credential.DECIDE_TOKEN && !DECIDING.contains(request.path())) {
+            throw ProblemDetails.of(
+                            403,
+                            "this token permits " + DECIDE_PATH + ", " + COMPLETE_PATH + ", " + EXTEND_PATH + " and "
+                                    + PEEK_PATH + " only")
                     .exception();
         }
         if (shown != Credential.NONE) {

@@ -11,7 +11,7 @@ import java.util.Optional;
  *
  * @param changeTokens tokens that permit everything; this instance sends the first to other instances
  * @param readToken permits reading
- * @param decideToken permits only {@link AccessControl#DECIDE_PATH} and {@link AccessControl#PEEK_PATH}
+ * @param decideToken permits only deciding, acknowledging and {@link AccessControl#PEEK_PATH}
  */
 public record AccessTokens(
         List<AccessToken> changeTokens, Optional<AccessToken> readToken, Optional<AccessToken> decideToken) {
