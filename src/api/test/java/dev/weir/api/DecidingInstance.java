@@ -48,6 +48,10 @@ public final class DecidingInstance implements AutoCloseable {
         return caller;
     }
 
+    public int port() {
+        return service.port();
+    }
+
     @Override
     public void close() {
         service.close();

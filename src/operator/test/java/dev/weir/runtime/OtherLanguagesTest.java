@@ -81,7 +81,7 @@ class OtherLanguagesTest {
                 .results()
                 .filter(fence -> fence.group(1).equals(language))
                 .map(fence -> fence.group(2))
-                .filter(program -> program.contains("weir.requests"))
+                .filter(program -> program.contains("weir.decisions"))
                 .toList();
         assertThat(examples).hasSize(2);
         String program = examples.get(number)
