@@ -241,17 +241,16 @@ final class LeakyBucketQueue {
     }
 
     /**
-     * Ends requests that are to be purged, the first ones first.
+     * Ends requests that are to be purged, the first ones first, then those that wait for another attempt. Requests in
+     * flight stay.
      *
      * @param budget the most steps of work; remaining work is due at once
      */
     void purge(long nowNanos, WorkBudget budget) {
         advanceTo(nowNanos);
         while (isPurging() && budget.trySpend()) {
-            Place place = waitingRequests.firstBelow(purgedBelow);
-            Waiting waiting = waitingRequests.get(place);
-            waitingRequests.leave(place, waiting);
-            answer(waiting.admission(), QueueDecisions.purged(waiting.admission(), nowMs()));
+            Admission purged = remove(waitingRequests.firstBelow(purgedBelow)).admission();
+            answer(purged, QueueDecisions.purged(purged, nowMs()));
         }
     }
 

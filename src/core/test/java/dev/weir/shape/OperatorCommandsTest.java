@@ -4,6 +4,7 @@ import static dev.weir.shape.QueueHarness.MS;
 import static org.assertj.core.api.Assertions.assertThat;
 import static org.assertj.core.api.Assertions.assertThatThrownBy;
 
+import dev.weir.event.Acknowledgement.Result;
 import dev.weir.event.Admission;
 import dev.weir.event.Decision;
 import dev.weir.event.Outcome;
@@ -14,6 +15,7 @@ import dev.weir.event.Request;
 import dev.weir.event.RequestKind;
 import dev.weir.shape.QueueCommand.Action;
 import dev.weir.shape.rules.BucketId;
+import dev.weir.shape.rules.InFlightRules;
 import dev.weir.shape.rules.QueueRules;
 import dev.weir.shape.rules.QueueTotal;
 import dev.weir.testing.Effort;
@@ -189,6 +191,45 @@ class OperatorCommandsTest {
                 .allMatch(decision -> decision.httpStatus() == 410);
         assertThat(purged).extracting(Decision::requestId).doesNotHaveDuplicates();
         assertThat(queue.orders).as("the purge is over").isEmpty();
+    }
+
+    /** Of four requests, one is in flight, one in backoff, one due again, and one waits for its first release. */
+    @ParameterizedTest
+    @CsvSource({"false, false", "false, true", "true, false", "true, true"})
+    void a_purge_ends_what_waits_for_another_attempt_and_not_what_is_in_flight(boolean isKeyed, boolean restarts) {
+        QueueRules slots = QueueRules.builder("q", new InFlightRules(3, 60_000, 60_000, 5, 10_000))
+                .lookAheadMs(0)
+                .key(isKeyed ? List.of(FIELD) : List.of())
+                .build();
+        QueueHarness queue = new QueueHarness(slots);
+        for (String id : List.of("flying", "due", "backoff", "first")) {
+            offer(queue, id, "a", 0);
+        }
+        queue.runUntil(0);
+        Map<String, Release> released = new HashMap<>();
+        queue.releases.forEach(release -> released.put(release.requestId(), release));
+        assertThat(queue.takeReleases()).containsExactly("flying@0", "due@0", "backoff@0");
+        queue.command(Action.PAUSE, "q", WHOLE, 0);
+        queue.acknowledge(released.get("due"), "c", RequestKind.COMPLETE, Result.RETRY, 0L, 0);
+        queue.acknowledge(released.get("backoff"), "c", RequestKind.COMPLETE, Result.RETRY, null, 0);
+        queue.runUntil(1_000);
+        assertThat(queue.releases).isEmpty();
+        if (restarts) {
+            queue.restart();
+        }
+        queue.decisions.clear();
+
+        queue.command(Action.PURGE, "q", WHOLE, 1_000);
+        queue.command(Action.RESUME, "q", WHOLE, 1_000);
+        queue.runUntil(30_000);
+        assertThat(queue.releases).isEmpty();
+        assertThat(queue.decisions)
+                .allMatch(decision -> decision.reason() == Reason.PURGED && decision.endsWait())
+                .extracting(Decision::requestId)
+                .containsExactlyInAnyOrder("due", "backoff", "first");
+        assertThat(queue.orders).as("the purge is over").isEmpty();
+        assertThat(queue.done(released.get("flying"), 30_000).reason()).isEqualTo(Reason.COMPLETED);
+        assertThat(queue.shaper.hasWaiting()).isFalse();
     }
 
     @Test

@@ -34,29 +34,34 @@ public final class Attempts {
             .thenComparingLong(timed -> timed.place.position());
 
     /** A request in flight, or in backoff; it occupies no slots then. */
-    private record Timed(long untilMs, Place place, long cost, long slots, boolean isInFlight) {
+    private record Timed(long untilMs, Place place, long number, long cost, long slots, boolean isInFlight) {
 
         static Timed of(Place place, Attempted attempted) {
+            long number = attempted.request().number();
             long cost = attempted.request().cost();
             return attempted.phase() instanceof InFlight lasting
-                    ? new Timed(lasting.untilMs(), place, cost, lasting.slots(), true)
-                    : new Timed(attempted.phase().untilMs(), place, cost, 0, false);
+                    ? new Timed(lasting.untilMs(), place, number, cost, lasting.slots(), true)
+                    : new Timed(attempted.phase().untilMs(), place, number, cost, 0, false);
         }
 
         AttemptSummary summary() {
             AttemptSummary.Stage stage = isInFlight ? AttemptSummary.Stage.IN_FLIGHT : AttemptSummary.Stage.BACKOFF;
-            return new AttemptSummary(place.flow(), place.position(), cost, slots, stage, untilMs);
+            return new AttemptSummary(place.flow(), place.position(), number, cost, slots, stage, untilMs);
         }
     }
 
     /** A released request whose next attempt is due. */
-    record Retry(Place head, long headCost, long headEnqueuedAtMs, long headExpiresAtMs) implements Head {
+    record Retry(Place head, long number, long headCost, long headEnqueuedAtMs, long headExpiresAtMs) implements Head {
 
         static Retry of(Place place, Attempted attempted) {
             Long deadlineMs = attempted.request().admission().request().deadlineMs();
             long expiresAtMs = deadlineMs == null ? DueTime.NEVER : Math.max(0, deadlineMs);
             return new Retry(
-                    place, attempted.request().cost(), attempted.request().enqueuedAtMs(), expiresAtMs);
+                    place,
+                    attempted.request().number(),
+                    attempted.request().cost(),
+                    attempted.request().enqueuedAtMs(),
+                    expiresAtMs);
         }
 
         @Override
@@ -67,6 +72,7 @@ public final class Attempts {
 
     private final TreeSet<Timed> timed = new TreeSet<>(SOONEST_FIRST);
     private final TreeMap<Flow, TreeMap<Long, Retry>> due = new TreeMap<>(); // by position, that is, by arrival
+    private final TreeMap<Long, Place> waiting = new TreeMap<>(); // those in backoff or due, by number
     private long dueCount;
     private long inFlight;
     private long slots;
@@ -77,7 +83,7 @@ public final class Attempts {
     void restore(AttemptSummary summary) {
         Place place = new Place(summary.flow(), summary.position());
         boolean isInFlight = summary.stage() == AttemptSummary.Stage.IN_FLIGHT;
-        add(new Timed(summary.untilMs(), place, summary.cost(), summary.slots(), isInFlight));
+        add(new Timed(summary.untilMs(), place, summary.number(), summary.cost(), summary.slots(), isInFlight));
     }
 
     /** Returns all of them. */
@@ -86,7 +92,13 @@ public final class Attempts {
         timed.forEach(one -> all.add(one.summary()));
         due.values().forEach(flow -> flow.values()
                 .forEach(retry -> all.add(new AttemptSummary(
-                        retry.flow(), retry.head().position(), retry.headCost(), 0, AttemptSummary.Stage.DUE, 0))));
+                        retry.flow(),
+                        retry.head().position(),
+                        retry.number(),
+                        retry.headCost(),
+                        0,
+                        AttemptSummary.Stage.DUE,
+                        0))));
         return all;
     }
 
@@ -97,13 +109,18 @@ public final class Attempts {
 
     private void add(Timed added) {
         timed.add(added);
-        inFlight += added.isInFlight ? 1 : 0;
-        slots += added.slots;
+        if (added.isInFlight) {
+            inFlight++;
+            slots += added.slots;
+        } else {
+            waiting.put(added.number, added.place);
+        }
     }
 
     /** Adds a request in backoff whose time is over. */
     void addDue(Place place, Attempted attempted) {
         due.computeIfAbsent(place.flow(), flow -> new TreeMap<>()).put(place.position(), Retry.of(place, attempted));
+        waiting.put(attempted.request().number(), place);
         dueCount++;
     }
 
@@ -114,6 +131,9 @@ public final class Attempts {
      */
     boolean remove(Place place, Attempted attempted) {
         Timed removed = Timed.of(place, attempted);
+        if (!removed.isInFlight) {
+            waiting.remove(removed.number);
+        }
         if (timed.remove(removed)) {
             inFlight -= removed.isInFlight ? 1 : 0;
             slots -= removed.slots;
@@ -136,6 +156,13 @@ public final class Attempts {
     /** Returns when the first time in flight or in backoff is over, in milliseconds; {@link DueTime#NEVER} if none is. */
     public long dueMs() {
         return timed.isEmpty() ? DueTime.NEVER : timed.first().untilMs;
+    }
+
+    /** Returns the place of a request below a number that waits for another attempt; null if none does. */
+    Place firstBelow(long number) {
+        return waiting.isEmpty() || waiting.firstKey() >= number
+                ? null
+                : waiting.firstEntry().getValue();
     }
 
     /** Returns the retry of a flow that leaves next; null if none is due. */
@@ -178,6 +205,6 @@ public final class Attempts {
 
     /** Returns how many requests wait for another attempt. */
     public long waiting() {
-        return timed.size() - inFlight + dueCount;
+        return waiting.size();
     }
 }

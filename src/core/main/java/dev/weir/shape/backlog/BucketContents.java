@@ -103,10 +103,12 @@ public record BucketContents(
      * A request in {@link Attempts}.
      *
      * @param position its position in its flow
+     * @param number its number in the order of arrival
      * @param slots the slots that it occupies, 0 unless it is in flight
      * @param untilMs when its time in flight or in backoff is over, in milliseconds since the epoch; 0 if it is due
      */
-    public record AttemptSummary(Flow flow, long position, long cost, long slots, Stage stage, long untilMs) {
+    public record AttemptSummary(
+            Flow flow, long position, long number, long cost, long slots, Stage stage, long untilMs) {
 
         /** What a released request waits for: its worker, the end of its backoff, or its turn. */
         public enum Stage {

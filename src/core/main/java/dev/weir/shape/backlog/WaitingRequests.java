@@ -191,10 +191,13 @@ public final class WaitingRequests {
         return flowTable.flows() == 0 ? null : (Long) flowTable.oldest().headEnqueuedAtMs();
     }
 
-    /** Returns the place of the request that arrived first, if its number is below this one; otherwise null. */
+    /**
+     * Returns the place of a request whose number is below this one: the first that waits for its first release, or else
+     * for another attempt; null if there is none.
+     */
     public Place firstBelow(long number) {
         FlowQueue oldest = flowTable.oldest();
-        return oldest == null || oldest.headNumber() >= number ? null : oldest.head();
+        return oldest == null || oldest.headNumber() >= number ? attempts.firstBelow(number) : oldest.head();
     }
 
     /** Returns when the next request may expire, in milliseconds; {@link DueTime#NEVER} if none ever does. */

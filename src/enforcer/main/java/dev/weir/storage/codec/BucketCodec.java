@@ -32,7 +32,7 @@ import java.util.List;
  *            with flag 1: flows (n × flow)  expiry timers (n × bucket next live cursor)
  *            with flag 2: tiers (n × name tags)  priorities (n × priority± tags)
  *            with flag 4: cost of the last service, weight
- *            with flag 8: attempts (n × tier value position cost slots stage until±)
+ *            with flag 8: attempts (n × tier value position number cost slots stage until±)
  *   flow     tier  value  flags  first  cost  number  enqueuedAt±
  *            expiresAt± without flag 1  latest expiry± without flag 2
  *            without flag 4: size − 1, last − first, tokens, tail number − number, tail cost,
@@ -151,6 +151,7 @@ public final class BucketCodec {
             out.write(attempt.flow().tier());
             out.write(attempt.flow().value());
             out.write(attempt.position());
+            out.write(attempt.number());
             out.write(attempt.cost());
             out.write(attempt.slots());
             out.writeByte(STAGES.indexOf(attempt.stage()));
@@ -163,7 +164,7 @@ public final class BucketCodec {
         for (long left = in.read(); left > 0; left--) {
             Flow flow = new Flow(in.readText(), in.readText());
             attempts.add(new AttemptSummary(
-                    flow, in.read(), in.read(), in.read(), STAGES.get(in.readByte()), in.readSigned()));
+                    flow, in.read(), in.read(), in.read(), in.read(), STAGES.get(in.readByte()), in.readSigned()));
         }
         return attempts;
     }
