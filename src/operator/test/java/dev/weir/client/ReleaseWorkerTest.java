@@ -5,6 +5,7 @@ import static org.assertj.core.api.Assertions.assertThat;
 
 import dev.weir.client.release.RefusedException;
 import dev.weir.client.release.ReleaseConsumer;
+import dev.weir.client.release.ReleaseFailedException;
 import dev.weir.client.release.ReleaseTask;
 import dev.weir.client.release.ReleaseWorker;
 import dev.weir.client.release.WorkerBuilder;
@@ -212,6 +213,28 @@ class ReleaseWorkerTest {
                     .allMatch(cause -> cause instanceof RefusedException refused
                             && refused.decision().outcome() == Outcome.DENIED
                             && refused.getCause().getMessage().equals("not yet"));
+        }
+    }
+
+    @Test
+    void a_release_that_has_failed_for_good_is_given_up_at_once() throws Exception {
+        LiveWeir good = LiveWeir.create(broker, directory, "good.", POLICIES);
+        write(good, 0, 1);
+        LinkedBlockingQueue<Throwable> reported = new LinkedBlockingQueue<>();
+        try (ReleaseWorker worker = worker(good, "good", work -> {
+                    note(work);
+                    throw new ReleaseFailedException("no such number");
+                })
+                .backOff(MOMENT, MOMENT)
+                .givenUp((work, cause) -> reported.add(cause))
+                .start()) {
+            await(
+                    "the release is given up",
+                    LiveWeir.PATIENCE,
+                    () -> worker.stats().givenUp() == 1);
+            assertThat(reported).singleElement().isInstanceOf(ReleaseFailedException.class);
+            assertThat(count("w")).isEqualTo(1);
+            assertThat(worker.stats().failed()).isEqualTo(1);
         }
     }
 

@@ -114,7 +114,8 @@ public final class WorkerBuilder {
 
     /**
      * Sets how long the worker waits for releases in progress when it is closed or loses partitions to another worker.
-     * The default is 20 s.
+     * It does not wait for attempts of queues with {@code max-in-flight} when it loses partitions: it completes them all
+     * the same. The default is 20 s.
      *
      * @param value the longest wait; not negative
      * @return this builder
