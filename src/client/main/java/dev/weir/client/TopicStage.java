@@ -3,6 +3,7 @@ package dev.weir.client;
 import dev.weir.client.clock.AnswerClock;
 import dev.weir.client.kafka.SendWindow;
 import dev.weir.event.Request;
+import dev.weir.event.RequestKind;
 import java.nio.charset.StandardCharsets;
 import java.util.ArrayList;
 import java.util.List;
@@ -92,6 +93,14 @@ final class TopicStage implements RequestStage {
         return windows.get(BuiltInPartitioner.partitionForKey(key, windows.size()));
     }
 
+    /** Returns whether others lose nothing if a request is shed: it does not free or settle what another has taken. */
+    private static boolean isSheddable(RequestKind kind) {
+        return switch (kind) {
+            case CONSUME, PEEK, RESET -> true;
+            case SETTLE, CANCEL, RELEASE, RENEW, COMPLETE, EXTEND -> false;
+        };
+    }
+
     /** A request that waits in a window to be sent, or for its decision. */
     final class InWindow implements PendingRequest.Wait {
 
@@ -105,7 +114,10 @@ final class TopicStage implements RequestStage {
         /** Enters the window. Returns false if the request is shed instead. */
         boolean enter(PendingRequest request) {
             SendWindow.Ticket<PendingRequest> added = new SendWindow.Ticket<>(
-                    request, request.startNanos(), request.within().toNanos());
+                    request,
+                    request.startNanos(),
+                    request.within().toNanos(),
+                    isSheddable(request.request().kind()));
             boolean isAdded = window.offer(added, System.nanoTime());
             if (isAdded) {
                 ticket.set(added);

@@ -28,6 +28,9 @@ import java.util.concurrent.TimeUnit;
 // a request that is shed is known to be uncharged, one that times out is not. With a window of 128, decisions after
 // 10 ms and a time-out of 500 ms, 3,072 requests can wait.
 //
+// A request that frees or settles what another has taken is not shed: without it, less passes for the others. It keeps
+// its place, since the other one may wait ahead of it.
+//
 // The estimate holds only while decisions arrive. Otherwise, because the enforcer pauses or is away, nothing is shed,
 // and what waits ends like a request that was sent: it timed out.
 public final class SendWindow<R> {
@@ -69,6 +72,7 @@ public final class SendWindow<R> {
         private final R request;
         private final long startNanos;
         private final long withinNanos;
+        private final boolean isSheddable;
         private boolean isSent;
         private long sentNanos;
         private int inFlightWhenSent;
@@ -80,11 +84,13 @@ public final class SendWindow<R> {
          * @param request the request
          * @param startNanos when the time of the request began
          * @param withinNanos how long it may take
+         * @param isSheddable whether it may be shed
          */
-        public Ticket(R request, long startNanos, long withinNanos) {
+        public Ticket(R request, long startNanos, long withinNanos, boolean isSheddable) {
             this.request = request;
             this.startNanos = startNanos;
             this.withinNanos = withinNanos;
+            this.isSheddable = isSheddable;
         }
 
         R request() {
@@ -129,11 +135,16 @@ public final class SendWindow<R> {
      * @return false if it is shed instead
      */
     public synchronized boolean offer(Ticket<R> ticket, long nowNanos) {
-        if (inFlight + queue.size() >= window && isFlowing(nowNanos) && expectedNanos() > ticket.withinNanos) {
+        boolean isLate = inFlight + queue.size() >= window && expectedNanos() > ticket.withinNanos;
+        if (isLate && isShed(ticket, nowNanos)) {
             return false;
         }
         queue.add(ticket);
         return true;
+    }
+
+    private boolean isShed(Ticket<R> late, long nowNanos) {
+        return late.isSheddable && isFlowing(nowNanos);
     }
 
     private long expectedNanos() {
@@ -177,7 +188,7 @@ public final class SendWindow<R> {
         first.remove();
         long leftNanos = ticket.withinNanos - (nowNanos - ticket.startNanos);
         boolean isLate = inFlight + queue.size() + 1 >= window && leftNanos < SAFETY * smoothedNanos;
-        if (isLate && isFlowing(nowNanos)) {
+        if (isLate && isShed(ticket, nowNanos)) {
             return new Step<>(ticket.request, true);
         }
         inFlight++;

@@ -54,7 +54,7 @@ public final class RequestJson {
      * Parses one request like {@link #read(String, long, Request.Source)}. It gets an id if it has none.
      *
      * @param text a JSON object
-     * @param requestIds returns an id
+     * @param requestIds returns an id for a request without one, except for RELEASE, RENEW and CANCEL, which need one
      * @param timestampMs the timestamp of a request that has none, in ms since the epoch
      * @return the request, which is not checked any further
      * @throws IllegalArgumentException if the text is not a request; the message names the field
@@ -81,7 +81,7 @@ public final class RequestJson {
      * Parses a request that is to be written to a record, like {@link #readRecord}. It gets an id if it has none.
      *
      * @param text a JSON object
-     * @param requestIds returns an id
+     * @param requestIds returns an id for a request without one, except for RELEASE, RENEW and CANCEL, which need one
      * @param nowMs the timestamp of the record, in ms since the epoch
      * @return the request, which is not checked any further
      * @throws IllegalArgumentException if the text is not a request; the message names the field
@@ -124,7 +124,7 @@ public final class RequestJson {
      * @param text a JSON array of objects
      * @param maximum the maximum number of requests
      * @param kind the kind of all requests, which the text must not have; empty if the text has it
-     * @param requestIds returns an id for each request that has none
+     * @param requestIds returns an id for each request that has none, except for RELEASE, RENEW and CANCEL, which need one
      * @param nowMs the timestamp of the records, in ms since the epoch
      * @return the requests, which are not checked any further
      * @throws IllegalArgumentException if the text is not an array of requests, or has more than the maximum; the
@@ -272,7 +272,7 @@ public final class RequestJson {
         }
 
         Request toRequest() {
-            if (requestId == null) {
+            if (requestId == null && !isOfAnotherRequest()) {
                 requestId = requestIds.get();
             }
             if (requestId == null || client == null) {
@@ -296,6 +296,11 @@ public final class RequestJson {
                     acknowledgement(),
                     timestampMs,
                     new Request.Source(partition, offset));
+        }
+
+        /** Returns whether the id is that of another request, which this one ends or prolongs. */
+        private boolean isOfAnotherRequest() {
+            return kind == RequestKind.RELEASE || kind == RequestKind.RENEW || kind == RequestKind.CANCEL;
         }
 
         private Acknowledgement acknowledgement() {

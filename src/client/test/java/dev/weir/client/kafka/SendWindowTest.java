@@ -28,7 +28,11 @@ class SendWindowTest {
     }
 
     private Ticket<Integer> offer(double atMs, long withinMs) {
-        Ticket<Integer> ticket = new Ticket<>(++number, at(atMs), TimeUnit.MILLISECONDS.toNanos(withinMs));
+        return offer(atMs, withinMs, true);
+    }
+
+    private Ticket<Integer> offer(double atMs, long withinMs, boolean isSheddable) {
+        Ticket<Integer> ticket = new Ticket<>(++number, at(atMs), TimeUnit.MILLISECONDS.toNanos(withinMs), isSheddable);
         if (window.offer(ticket, at(atMs))) {
             drain(atMs);
         } else {
@@ -76,7 +80,7 @@ class SendWindowTest {
     void one_thread_sends_at_a_time() {
         assertThat(window.beginDrain()).isTrue();
         assertThat(window.beginDrain()).isFalse();
-        assertThat(window.offer(new Ticket<>(1, START, 1), START)).isTrue();
+        assertThat(window.offer(new Ticket<>(1, START, 1, true), START)).isTrue();
         assertThat(window.next(START)).isEqualTo(new Step<>(1, false));
         assertThat(window.next(START)).isNull();
         assertThat(window.beginDrain()).isTrue();
@@ -161,6 +165,33 @@ class SendWindowTest {
     }
 
     @Test
+    void a_request_that_frees_what_another_has_taken_is_never_shed_and_keeps_its_place() {
+        decideOne(10);
+        for (int i = 0; i < SendWindow.INITIAL + 3_072; i++) {
+            offer(11, HALF_SECOND);
+        }
+        offer(11, HALF_SECOND, true);
+        assertThat(shed).containsExactly(number);
+        offer(11, HALF_SECOND, false);
+        assertThat(window.waiting()).isEqualTo(3_073);
+    }
+
+    @Test
+    void a_request_that_frees_what_another_has_taken_is_sent_however_long_it_has_waited() {
+        decideOne(10);
+        List<Ticket<Integer>> all = new ArrayList<>();
+        for (int i = 0; i < SendWindow.INITIAL; i++) {
+            all.add(offer(20, 10 * HALF_SECOND));
+        }
+        for (int i = 0; i < SendWindow.INITIAL; i++) {
+            offer(20, HALF_SECOND, false);
+        }
+        end(all.get(0), End.DECIDED, 515);
+        assertThat(shed).isEmpty();
+        assertThat(sent).endsWith(number - SendWindow.INITIAL + 1);
+    }
+
+    @Test
     void a_request_that_has_waited_too_long_is_shed_instead_of_being_sent() {
         decideOne(10);
         List<Ticket<Integer>> all = new ArrayList<>();
@@ -196,7 +227,7 @@ class SendWindowTest {
     @Test
     void at_twice_the_load_that_is_decided_those_that_are_sent_are_decided_in_time() {
         Deque<Ticket<Integer>> atEnforcer = new ArrayDeque<>();
-        List<Ticket<Integer>> tickets = new ArrayList<>(List.of(new Ticket<>(0, START, 1)));
+        List<Ticket<Integer>> tickets = new ArrayList<>(List.of(new Ticket<>(0, START, 1, true)));
         int passedOn = 0;
         int decided = 0;
         int timedOut = 0;

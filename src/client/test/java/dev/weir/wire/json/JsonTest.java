@@ -116,6 +116,18 @@ class JsonTest {
                 .hasMessage("[0]: kind cannot be set: it is EXTEND");
     }
 
+    @ParameterizedTest
+    @EnumSource(names = {"RELEASE", "RENEW", "CANCEL"})
+    void a_request_that_ends_another_needs_its_id(RequestKind kind) {
+        String text = "{\"client\":\"alice\",\"kind\":\"%s\"}".formatted(kind);
+        assertThatThrownBy(() -> RequestJson.readNew(text, () -> "id", 5))
+                .isInstanceOf(IllegalArgumentException.class)
+                .hasMessageContaining("requestId");
+        assertThat(RequestJson.readNew(text.replace(kind.name(), "SETTLE"), () -> "id", 5)
+                        .requestId())
+                .isEqualTo("id");
+    }
+
     @Test
     void a_minimal_request_has_the_defaults() {
         Request request = RequestJson.read("{\"requestId\":\"r1\",\"client\":\"c1\"}", 5, SOURCE);
