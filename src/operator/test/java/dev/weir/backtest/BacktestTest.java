@@ -12,12 +12,9 @@ import dev.weir.event.Receipt;
 import dev.weir.event.Request;
 import dev.weir.limit.FixedWindow;
 import dev.weir.policy.PolicyTable;
-import dev.weir.shape.rules.InFlightRules;
-import dev.weir.shape.rules.QueueRules;
 import dev.weir.wire.json.DecisionJson;
 import dev.weir.wire.json.NdjsonLines;
 import dev.weir.wire.json.ReleaseJson;
-import dev.weir.wire.json.RequestJson;
 import java.io.ByteArrayInputStream;
 import java.io.IOException;
 import java.io.InputStream;
@@ -29,7 +26,6 @@ import java.time.Duration;
 import java.time.Instant;
 import java.time.ZoneOffset;
 import java.util.ArrayList;
-import java.util.Iterator;
 import java.util.List;
 import java.util.Map;
 import org.junit.jupiter.api.Test;
@@ -241,26 +237,16 @@ class BacktestTest {
                 {"requestId":"b","client":"c","timestamp":1000,"cost":2}
                 {"requestId":"c","client":"c","timestamp":1500}
                 """.formatted(receipt);
-        InFlightRules slots = InFlightRules.of(2);
-        QueueRules queue = QueueRules.builder("q", slots).capacity(10).build();
-        PolicyTable policies = PolicyFile.read(
-                        "test", "policies: [{id: all, queue: q}]\nqueues: [{id: q, limit: 1, per: 1s}]")
-                .table();
+        String rules = "policies: [{id: all, queue: q}]\nqueues: [{id: q, max-in-flight: 2}]";
         StringWriter releases = new StringWriter();
         DecisionStats stats;
         try (ReleaseJson out = new ReleaseJson(releases)) {
-            stats = new Backtest(policies, Map.of("q", queue), WeirConfig.DEFAULTS, null)
-                    .run(requestsOf(requests), null, out);
+            stats = backtest(rules).run(lines(requests), null, out);
         }
         assertThat(releases.toString().lines().map(BacktestTest::release))
                 .containsExactly("1 a 1000 0", "2 b 1000 0", "3 c 1500 0");
         assertThat(stats.all().requests()).isEqualTo(3);
         assertThat(stats.byQueue().get("q").all().released()).isEqualTo(3);
-    }
-
-    private static Backtest.Requests requestsOf(String lines) {
-        Iterator<String> each = lines.lines().iterator();
-        return () -> each.hasNext() ? RequestJson.read(each.next(), () -> "none", 0) : null;
     }
 
     private static String release(String line) {
