@@ -7,6 +7,10 @@ import com.fasterxml.jackson.databind.JsonNode;
 import dev.weir.api.Caller;
 import dev.weir.api.DecidingInstance;
 import dev.weir.api.Reply;
+import dev.weir.audit.Audit;
+import dev.weir.audit.finding.AuditRange;
+import dev.weir.audit.finding.AuditSummary;
+import dev.weir.audit.finding.Mismatch;
 import dev.weir.config.WeirConfig;
 import dev.weir.event.Release;
 import dev.weir.testing.TestBroker;
@@ -42,6 +46,7 @@ class AcknowledgementApiTest {
     @TempDir
     static Path directory;
 
+    private static WeirConfig config;
     private static DecidingInstance instance;
     private static Caller caller;
     private static TopicReader<Release> topic;
@@ -49,7 +54,7 @@ class AcknowledgementApiTest {
 
     @BeforeAll
     static void start() throws Exception {
-        WeirConfig config = DecidingInstance.config(WeirConfig.builder()
+        config = DecidingInstance.config(WeirConfig.builder()
                 .named("acknowledged")
                 .topics("acknowledged.", 2)
                 .kafka(TestBroker.clientSettings())
@@ -119,6 +124,18 @@ class AcknowledgementApiTest {
         assertThat(reason(COMPLETE, answer(second, ",\"result\":\"done\""))).isEqualTo("COMPLETED");
         Release other = released("ann", "b", 1);
         assertThat(reason(COMPLETE, answer(other, ",\"result\":\"failed\""))).isEqualTo("COMPLETED");
+        assertAudited(7);
+    }
+
+    /** Waits until the audit has verified so many requests that a queue answered, and found a dead letter. */
+    private static void assertAudited(int requests) {
+        await("the decisions are committed", PATIENCE, () -> {
+            List<Mismatch> mismatches = new ArrayList<>();
+            AuditSummary totals =
+                    Audit.run(config, new AuditRange(null, null, Duration.ofSeconds(30)), mismatches::add);
+            assertThat(mismatches).isEmpty();
+            return totals.sentToQueue() >= requests && totals.deadLetters() == 1;
+        });
     }
 
     @Test
