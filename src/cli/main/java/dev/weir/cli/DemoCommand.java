@@ -43,7 +43,8 @@ import picocli.CommandLine.Spec;
         description = {
             "Replays real web traffic with an embedded broker.",
             "Starts a broker and the enforcer in this process, sends thirteen hours of requests to a web server, and"
-                    + " prints who was limited and how long requests waited. All data is deleted at the end."
+                    + " prints who was limited and how long requests waited. Then two workers share some jobs, and one"
+                    + " dies. All data is deleted at the end."
         })
 final class DemoCommand implements Callable<Integer> {
 
@@ -81,7 +82,12 @@ final class DemoCommand implements Callable<Integer> {
                 TopicSetup.createMissing(admin, config, TopicSetup.RequestTime.CREATE);
             }
             PolicyFile.Contents rules = PolicyFile.read("policies.yaml", DemoTrace.policies());
-            new PolicyTopic(config).apply(rules, PolicyTopic.Options.DEFAULTS, System.currentTimeMillis());
+            PolicyTopic policies = new PolicyTopic(config);
+            policies.apply(rules, PolicyTopic.Options.DEFAULTS, System.currentTimeMillis());
+            policies.apply(
+                    PolicyFile.read("jobs.yaml", DemoWorkers.RULES),
+                    PolicyTopic.Options.DEFAULTS,
+                    System.currentTimeMillis());
             Enforcer enforcer = Enforcer.start(config);
             broker.beforeClose(enforcer);
             enforcer.awaitRunning(START);
@@ -90,6 +96,8 @@ final class DemoCommand implements Callable<Integer> {
             out.flush();
             run.run();
             run.print(out, rules.queueRules());
+            new DemoWorkers(config).run(out, PATIENCE);
+            run.printLatencies(out);
         }
         return 0;
     }
@@ -202,6 +210,9 @@ final class DemoCommand implements Callable<Integer> {
 
         void print(PrintWriter out, Map<String, QueueRules> queues) {
             new StatsPrinter(out).print(StatsTree.of(tally, queues, MAX_CLIENTS));
+        }
+
+        void printLatencies(PrintWriter out) {
             out.println();
             out.printf(
                     "%,d requests in %s. %s%n",

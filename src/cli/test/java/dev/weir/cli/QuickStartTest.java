@@ -125,6 +125,8 @@ class QuickStartTest {
                         line -> line.matches("  released .* tokens a second .* for [0-9,]+ keys; the total is 600\\.0"))
                 .allMatch(line -> !line.startsWith("  gaps ")
                         || line.matches("  gaps .* min [1-9][0-9]{2}ms, p50 .* by its rate 100ms"))
+                .anyMatch(line -> line.matches("  commercial +done after [0-9.]+ s on average"))
+                .anyMatch(line -> line.matches("All 45 jobs are done after [0-9.]+ s, in [0-9]+ attempts: .*"))
                 .last()
                 .asString()
                 .matches(
