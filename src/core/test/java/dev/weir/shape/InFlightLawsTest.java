@@ -169,7 +169,7 @@ class InFlightLawsTest {
                 .filter(other -> other.key.equals(job.key))
                 .filter(other -> other.state == State.WAITING || other.state == State.BACKOFF)
                 .count();
-        Decision decision = queue.send(QueueRules.withKey(admission, rules), nowMs);
+        Decision decision = queue.sendNext(QueueRules.withKey(admission, rules), nowMs);
         Reason expected = job.cost > rules.maxCost()
                 ? Reason.COST_NEVER_FITS
                 : waiting >= rules.capacity() ? Reason.QUEUE_FULL : Reason.SHAPED;
@@ -184,7 +184,7 @@ class InFlightLawsTest {
     private void cancel(Job job) {
         Map<String, String> attributes = rules.isKeyed() ? Map.of("to", job.key) : Map.of();
         Admission cancel = QueueHarness.admission(RequestKind.CANCEL, job.id, job.client, null, 1, null, attributes);
-        queue.send(QueueRules.withKey(cancel, rules), nowMs);
+        queue.sendNext(QueueRules.withKey(cancel, rules), nowMs);
         Decision answer = queue.decisions.stream()
                 .skip(decisionsSeen)
                 .filter(decision -> decision.reason() != Reason.CANCELLED || decision.outcome() == Outcome.ALLOWED)

@@ -221,7 +221,7 @@ public final class QueueHarness {
                 .acknowledgement(new Acknowledgement(release.attempt().receipt(), result, retryAfterMs, null))
                 .source(0, 0)
                 .build();
-        return send(Admission.acknowledgement(request), nowMs);
+        return sendNext(Admission.acknowledgement(request), nowMs);
     }
 
     Decision done(Release release, long nowMs) {
@@ -232,11 +232,16 @@ public final class QueueHarness {
         return acknowledge(release, release.client(), RequestKind.EXTEND, null, nowMs);
     }
 
-    public Decision send(Admission sent, long nowMs) {
+    /** Sends a request with a source of its own, and remembers it. */
+    Decision sendNext(Admission sent, long nowMs) {
         Request request = sent.request().toBuilder().source(0, number).build();
         requests.add(request);
-        Admission admission =
-                new Admission(request, sent.sent(), sent.key(), sent.identity(), sent.headers(), sent.context());
+        return send(
+                new Admission(request, sent.sent(), sent.key(), sent.identity(), sent.headers(), sent.context()),
+                nowMs);
+    }
+
+    public Decision send(Admission admission, long nowMs) {
         carryOut(shaper.admit(admission, number++, nowMs, nowMs * MS));
         return decisions.get(decisions.size() - 1);
     }
