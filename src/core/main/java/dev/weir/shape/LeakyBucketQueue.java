@@ -57,7 +57,8 @@ import java.util.function.Supplier;
  *   <li>each admitted request ends once, by one of the four arrows
  *   <li>over each interval, releases cost at most burst + rate × time, see {@link Pacing}
  *   <li>release times and sequence numbers ascend; no release is before its request arrived or after it expires
- *   <li>at each release, nothing of a higher priority waits; within a tier, flows share by start-time fair queueing
+ *   <li>at each release, nothing of a higher priority waits for which its tier and client have slots; within a tier, flows
+ *       share by start-time fair queueing
  *   <li>a bucket that is restored behaves as if it had not been; unless its state did not list what waits: then its
  *       flows start equal, in the order of arrival
  * </ul>
@@ -330,7 +331,7 @@ final class LeakyBucketQueue {
                                 forecast().drainMs()),
                         new QueueView.OneBucket(
                                 outflow.sequence(),
-                                waitingRequests.isEmpty()
+                                waitingRequests.next() == null
                                                 || isPaused
                                                 || rules.total() != null
                                                 || !waitingRequests.hasSlots(
@@ -585,7 +586,7 @@ final class LeakyBucketQueue {
         if (isPaused) {
             return Math.min(nextExpiryNanos(), PAUSED_UNTIL_NANOS);
         }
-        return waitingRequests.isEmpty() ? nextExpiryNanos() : Math.min(releaseNanos(), nextExpiryNanos());
+        return waitingRequests.next() == null ? nextExpiryNanos() : Math.min(releaseNanos(), nextExpiryNanos());
     }
 
     /** Returns when the next request can be written as released, or expires; {@link DueTime#NEVER} if it waits for slots. */
@@ -684,8 +685,7 @@ final class LeakyBucketQueue {
 
     private void release(WorkBudget budget) {
         long horizonNanos = clockNanos + lookAheadNanos();
-        while (!waitingRequests.isEmpty()) {
-            Head next = waitingRequests.next();
+        for (Head next = waitingRequests.next(); next != null; next = waitingRequests.next()) {
             long atNanos = turnNanos(next.headCost());
             boolean expiresFirst = atNanos > nanos(next.headExpiresAtMs());
             boolean isDue = expiresFirst

@@ -184,18 +184,20 @@ final class QueueForecast {
             nanos = Math.max(nanos, latestTurnNanos(before, largest) - lookAheadNanos());
         }
         if (rules.total() != null) {
-            long slotsMs = rules.total().drainMs(Math.max(1, waiting.next().headCost()));
+            long nextCost =
+                    waiting.next() == null ? 1 : Math.max(1, waiting.next().headCost());
+            long slotsMs = rules.total().drainMs(nextCost);
             nanos = Math.max(nanos, clockNanos + slotsMs * NANOS_PER_MS);
         }
         return Math.floorDiv(Math.max(clockNanos, nanos), NANOS_PER_MS) + 1;
     }
 
     /**
-     * Returns when the next request leaves by the pace of this bucket, or expires. If it waits for slots, or only for the
-     * end of its backoff, returns when the first attempt or backoff is over.
+     * Returns when the next request leaves by the pace of this bucket, or expires. If all wait for slots, or for the end of
+     * their backoff, returns when the first attempt or backoff is over.
      */
     private long nextDepartureNanos() {
-        if (waiting.isEmpty() || !waiting.hasSlots(waiting.next().headCost())) {
+        if (waiting.next() == null || !waiting.hasSlots(waiting.next().headCost())) {
             return Math.min(nanos(waiting.attempts().dueMs()), nanos(waiting.nextExpiryMs()));
         }
         long turnNanos = turnNanos(AheadRange.NOTHING, waiting.next().headCost());
@@ -266,7 +268,8 @@ final class QueueForecast {
             return 0;
         }
         long others = occupancy.size() - 1;
-        long costOfLast = others == 0 ? waiting.next().headCost() : Math.min(1, occupancy.tokens());
+        boolean isOnlyOne = others == 0 && waiting.next() != null;
+        long costOfLast = isOnlyOne ? waiting.next().headCost() : Math.min(1, occupancy.tokens());
         Ahead ahead = new Ahead(others, others == 0 ? 0 : occupancy.tokens() - costOfLast);
         long byPaceMs = ceilMs(latestTurnNanos(ahead, costOfLast) - clockNanos);
         return rules.total() == null

@@ -10,6 +10,8 @@ import dev.weir.event.Outcome;
 import dev.weir.event.Reason;
 import dev.weir.event.Release;
 import dev.weir.event.RequestKind;
+import dev.weir.shape.rules.Flow;
+import dev.weir.shape.rules.InFlightCaps;
 import dev.weir.shape.rules.InFlightRules;
 import dev.weir.shape.rules.QueueRules;
 import dev.weir.shape.rules.TierShare;
@@ -19,14 +21,18 @@ import java.util.Comparator;
 import java.util.HashMap;
 import java.util.List;
 import java.util.Map;
+import java.util.OptionalLong;
 import java.util.Random;
 import java.util.TreeMap;
+import java.util.function.Predicate;
+import java.util.stream.Collectors;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.ValueSource;
 
 /**
  * Tests laws of a queue with slots. Workers complete, extend, lose, repeat and forge at random; the shaper restarts in
- * between, and with few keys on the heap. A model of each job says what each answer and release must be.
+ * between, and with few keys on the heap. A model of each job says what each answer and release must be. In most runs,
+ * a tier or a client has fewer slots than the bucket.
  */
 class InFlightLawsTest {
 
@@ -49,6 +55,7 @@ class InFlightLawsTest {
         final String key;
         final long cost;
         final long number;
+        final long slots;
         State state = State.WAITING;
         int attempt;
         int failures;
@@ -63,12 +70,25 @@ class InFlightLawsTest {
             this.key = key;
             this.cost = cost;
             this.number = number;
+            slots = Math.max(1, cost);
         }
 
         boolean sharesFlowWith(Job other) {
             return key.equals(other.key)
                     && client.equals(other.client)
                     && String.valueOf(tier).equals(String.valueOf(other.tier));
+        }
+
+        String tierName() {
+            return tier == null ? "" : tier;
+        }
+
+        boolean sharesTierWith(Job other) {
+            return tierName().equals(other.tierName());
+        }
+
+        boolean sharesClientWith(Job other) {
+            return client.equals(other.client);
         }
 
         boolean mayGo(long nowMs) {
@@ -82,6 +102,7 @@ class InFlightLawsTest {
     private final Map<Reason, Integer> answers = new HashMap<>();
     private QueueHarness queue;
     private InFlightRules slots;
+    private int maxCost;
     private QueueRules rules;
     private int releasesSeen;
     private int givenUpSeen;
@@ -89,6 +110,7 @@ class InFlightLawsTest {
     private long nowMs;
     private long settledMs;
     private String context;
+    private final Map<String, Long> lastReleasesMs = new HashMap<>(); // by key
 
     @ParameterizedTest
     @ValueSource(longs = {1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15, 16})
@@ -97,6 +119,7 @@ class InFlightLawsTest {
         rules = randomRules(random);
         slots = rules.inFlight();
         queue = new QueueHarness(rules);
+        maxCost = random.nextBoolean() ? 1 : 3;
         queue.hotKeys = random.nextBoolean() ? 2 : 1_000;
         queue.restart();
         for (int step = 0; step < STEPS; step++) {
@@ -118,6 +141,67 @@ class InFlightLawsTest {
         assertThat(answers.keySet()).contains(Reason.COMPLETED, Reason.STALE_ATTEMPT, Reason.EXTENDED);
     }
 
+    /** The state of a bucket lists all that matters if few requests wait; then a restart changes no release. */
+    @ParameterizedTest
+    @ValueSource(longs = {1, 2, 3, 4, 5, 6, 7, 8})
+    void a_restart_changes_no_release_of_a_bucket_with_few_requests(long seed) {
+        Random random = new Random(seed);
+        InFlightCaps caps = new InFlightCaps(Map.of("gold", 2L), OptionalLong.of(1 + random.nextInt(2)));
+        rules = QueueRules.builder("q", new InFlightRules(4, 50, 100, 3, 10, caps))
+                .capacity(6)
+                .key(List.of("to"))
+                .tiers(Map.of("gold", new TierShare(0, 3), "late", new TierShare(-1, 1)))
+                .build();
+        QueueHarness restarted = new QueueHarness(rules);
+        QueueHarness same = new QueueHarness(rules);
+        restarted.hotKeys = 1;
+        String[] tiers = {"gold", "free", "late"};
+        for (int step = 0; step < STEPS; step++) {
+            nowMs += random.nextInt(8);
+            int choice = random.nextInt(4);
+            if (choice == 0 && !same.releases.isEmpty()) {
+                int back = random.nextInt(Math.min(8, same.releases.size()));
+                Release release = same.releases.get(same.releases.size() - 1 - back);
+                Result result = Result.values()[random.nextInt(3)];
+                for (QueueHarness each : List.of(restarted, same)) {
+                    each.acknowledge(release, release.client(), RequestKind.COMPLETE, result, nowMs);
+                }
+            } else if (choice == 1) {
+                restarted.restart();
+            } else {
+                Admission admission = QueueHarness.admission(
+                        choice == 2 || random.nextBoolean() ? RequestKind.CONSUME : RequestKind.CANCEL,
+                        "r" + random.nextInt(step + 1),
+                        "c" + random.nextInt(3),
+                        tiers[random.nextInt(tiers.length)],
+                        random.nextInt(4),
+                        null,
+                        Map.of("to", KEYS[random.nextInt(3)]));
+                for (QueueHarness each : List.of(restarted, same)) {
+                    each.send(QueueRules.withKey(admission, rules), nowMs);
+                }
+            }
+            for (QueueHarness each : List.of(restarted, same)) {
+                while (each.shaper.dueNanos() <= nowMs * MS) {
+                    each.carryOut(each.shaper.tick(nowMs * MS, 1_000));
+                }
+            }
+            for (String key : KEYS) {
+                assertThat(lastOf(key, restarted))
+                        .as("seed " + seed + ", step " + step)
+                        .isEqualTo(lastOf(key, same));
+            }
+        }
+        assertThat(restarted.releases).hasSizeGreaterThan(STEPS / 5).hasSameSizeAs(same.releases);
+    }
+
+    private static List<Release> lastOf(String key, QueueHarness harness) {
+        List<Release> ofKey = harness.releases.stream()
+                .filter(release -> release.key().containsValue(key))
+                .toList();
+        return ofKey.subList(Math.max(0, ofKey.size() - 8), ofKey.size());
+    }
+
     private static QueueRules randomRules(Random random) {
         long ackMs = 20 + random.nextInt(100);
         InFlightRules slots = new InFlightRules(
@@ -125,7 +209,8 @@ class InFlightLawsTest {
                 ackMs,
                 ackMs + random.nextInt(300),
                 1 + random.nextInt(4),
-                random.nextInt(3) * 20L);
+                random.nextInt(3) * 20L,
+                randomCaps(random));
         QueueRules.Builder rules = random.nextBoolean()
                 ? QueueRules.builder("q", slots)
                 : QueueRules.builder("q", 100 + random.nextInt(400), 1_000)
@@ -136,6 +221,18 @@ class InFlightLawsTest {
                 .key(random.nextBoolean() ? List.of("to") : List.of())
                 .tiers(Map.of("gold", new TierShare(0, 3)))
                 .build();
+    }
+
+    /** Some are larger than the slots of the bucket, some smaller than the cost of a request. */
+    private static InFlightCaps randomCaps(Random random) {
+        Map<String, Long> ofTier = new HashMap<>();
+        for (String tier : TIERS) {
+            if (random.nextBoolean()) {
+                ofTier.put(tier == null ? "" : tier, 1L + random.nextInt(4));
+            }
+        }
+        return new InFlightCaps(
+                ofTier, random.nextBoolean() ? OptionalLong.of(1 + random.nextInt(4)) : OptionalLong.empty());
     }
 
     private void act(Random random, int step) {
@@ -160,7 +257,7 @@ class InFlightLawsTest {
                 "c" + random.nextInt(3),
                 TIERS[random.nextInt(TIERS.length)],
                 rules.isKeyed() ? KEYS[random.nextInt(KEYS.length)] : "",
-                random.nextInt(4),
+                random.nextInt(maxCost + 1),
                 queue.number);
         Map<String, String> attributes = rules.isKeyed() ? Map.of("to", job.key) : Map.of();
         Admission admission =
@@ -294,9 +391,7 @@ class InFlightLawsTest {
         assertThat(queue.shaper.needsTime())
                 .as(context + ": time that only markers tell")
                 .isEqualTo(!live.isEmpty());
-        if (!rules.hasRate()) {
-            checkNoneIdle();
-        }
+        live.values().stream().map(job -> job.key).distinct().forEach(this::checkNoneIdle);
     }
 
     private void timeOut() {
@@ -325,7 +420,35 @@ class InFlightLawsTest {
         job.isClaimed = false;
         job.startedMs = -Math.floorDiv(-release.releaseAtNanos(), MS);
         job.untilMs = job.startedMs + slots.ackTimeoutMs();
+        lastReleasesMs.merge(job.key, job.startedMs, Math::max);
         assertThat(slotsInUse(job.key)).as(what).isLessThanOrEqualTo(slots.most());
+        assertThat(free(tierSlots(job), inFlight(job.key, job::sharesTierWith)))
+                .as(what + ", of the tier")
+                .isNotNegative();
+        assertThat(free(slots.caps().ofClient(), inFlight(job.key, job::sharesClientWith)))
+                .as(what + ", of the client")
+                .isNotNegative();
+    }
+
+    private OptionalLong tierSlots(Job job) {
+        Long most = slots.caps().ofTier().get(job.tierName());
+        return most == null ? OptionalLong.empty() : OptionalLong.of(most);
+    }
+
+    /** Returns how many slots are free; negative if too many are in use. A request takes no more than there are. */
+    private static long free(OptionalLong most, List<Job> inFlight) {
+        return most.isEmpty()
+                ? Long.MAX_VALUE
+                : most.getAsLong()
+                        - inFlight.stream()
+                                .mapToLong(job -> Math.min(job.slots, most.getAsLong()))
+                                .sum();
+    }
+
+    private List<Job> inFlight(String key, Predicate<Job> filter) {
+        return live.values().stream()
+                .filter(job -> job.state == State.IN_FLIGHT && job.key.equals(key) && filter.test(job))
+                .toList();
     }
 
     /** Retries leave first; those, and first attempts, in the order of arrival. */
@@ -337,20 +460,57 @@ class InFlightLawsTest {
     }
 
     private long slotsInUse(String key) {
-        return live.values().stream()
-                .filter(job -> job.state == State.IN_FLIGHT && job.key.equals(key))
-                .mapToLong(job -> Math.max(1, job.cost))
-                .sum();
+        return inFlight(key, job -> true).stream().mapToLong(job -> job.slots).sum();
     }
 
-    /** No slots are left idle while a request may go; one that needs more than are free is waited for. */
-    private void checkNoneIdle() {
-        Map<String, Long> largest = new HashMap<>();
+    /**
+     * No slots are left idle while the rate permits a release and a request may go whose tier and client have slots for it.
+     * One that needs more slots of its bucket or its tier than are free is waited for, so if requests cost more than 1,
+     * only the largest ones are compared.
+     */
+    private void checkNoneIdle(String key) {
+        if (!permitsRelease(key)) {
+            return;
+        }
+        long free = slots.most() - slotsInUse(key);
+        List<Job> first = free == 0 ? List.of() : firstOfFlows(key);
+        Map<Boolean, List<Job>> byTierSlots =
+                first.stream().filter(this::hasClientSlots).collect(Collectors.partitioningBy(this::hasTierSlots));
+        List<Job> mayGo = byTierSlots.get(true);
+        boolean isSure = mayGo.stream()
+                .anyMatch(job -> byTierSlots.get(false).stream().noneMatch(other -> other.sharesTierWith(job)));
+        if (isSure) {
+            long largest = mayGo.stream().mapToLong(job -> job.slots).max().orElseThrow();
+            assertThat(free).as(context + ": idle slots").isLessThan(largest);
+        }
+    }
+
+    /** Returns whether a bucket has been idle for so long that its rate permits any request. */
+    private boolean permitsRelease(String key) {
+        long longestMs = rules.hasRate() ? Math.max(rules.burst(), maxCost) * rules.perMs() / rules.limit() + 2 : 0;
+        return lastReleasesMs.getOrDefault(key, 0L) + longestMs <= nowMs;
+    }
+
+    /** Returns the next request of each flow of a bucket. */
+    private List<Job> firstOfFlows(String key) {
+        Map<Flow, Job> first = new HashMap<>();
         live.values().stream()
-                .filter(job -> job.mayGo(nowMs))
-                .forEach(job -> largest.merge(job.key, Math.max(1, job.cost), Math::max));
-        largest.forEach((key, cost) ->
-                assertThat(slots.most() - slotsInUse(key)).as(context).isLessThan(cost));
+                .filter(job -> job.key.equals(key) && job.mayGo(nowMs))
+                .forEach(job -> first.merge(
+                        new Flow(job.tierName(), job.client), job, (one, other) -> precedes(one, other) ? one : other));
+        return List.copyOf(first.values());
+    }
+
+    private boolean hasClientSlots(Job job) {
+        return hasSlots(slots.caps().ofClient(), job, inFlight(job.key, job::sharesClientWith));
+    }
+
+    private boolean hasTierSlots(Job job) {
+        return hasSlots(tierSlots(job), job, inFlight(job.key, job::sharesTierWith));
+    }
+
+    private static boolean hasSlots(OptionalLong most, Job job, List<Job> inFlight) {
+        return free(most, inFlight) >= Math.min(job.slots, most.orElse(0));
     }
 
     /** Completes everything that is released until nothing is left. */

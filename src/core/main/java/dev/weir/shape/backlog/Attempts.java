@@ -8,7 +8,9 @@ import dev.weir.shape.rules.Flow;
 import dev.weir.time.DueTime;
 import java.util.ArrayList;
 import java.util.Comparator;
+import java.util.HashMap;
 import java.util.List;
+import java.util.Map;
 import java.util.Set;
 import java.util.TreeMap;
 import java.util.TreeSet;
@@ -76,6 +78,8 @@ public final class Attempts {
     private long dueCount;
     private long inFlight;
     private long slots;
+    private final Map<String, Long> slotsByTier = new HashMap<>(); // without those that have none
+    private final Map<String, Long> slotsByValue = new HashMap<>();
 
     Attempts() {}
 
@@ -109,12 +113,24 @@ public final class Attempts {
 
     private void add(Timed added) {
         timed.add(added);
-        if (added.isInFlight) {
-            inFlight++;
-            slots += added.slots;
-        } else {
+        if (!added.isInFlight) {
             waiting.put(added.number, added.place);
         }
+        count(added, 1);
+    }
+
+    private void count(Timed one, int sign) {
+        if (one.isInFlight) {
+            long more = sign * one.slots;
+            inFlight += sign;
+            slots += more;
+            add(more, one.place.flow().tier(), slotsByTier);
+            add(more, one.place.flow().value(), slotsByValue);
+        }
+    }
+
+    private static void add(long more, String name, Map<String, Long> sums) {
+        sums.merge(name, more, (had, added) -> had + added == 0 ? null : (Long) (had + added));
     }
 
     /** Adds a request in backoff whose time is over. */
@@ -135,8 +151,7 @@ public final class Attempts {
             waiting.remove(removed.number);
         }
         if (timed.remove(removed)) {
-            inFlight -= removed.isInFlight ? 1 : 0;
-            slots -= removed.slots;
+            count(removed, -1);
             return false;
         }
         TreeMap<Long, Retry> retries = due.get(place.flow());
@@ -201,6 +216,16 @@ public final class Attempts {
     /** Returns how many slots the requests in flight occupy. */
     public long slots() {
         return slots;
+    }
+
+    /** Returns how many slots the requests in flight of a tier occupy. */
+    long slotsOfTier(String tier) {
+        return slotsByTier.getOrDefault(tier, 0L);
+    }
+
+    /** Returns how many slots the requests in flight occupy whose flows have this value. */
+    long slotsOfValue(String value) {
+        return slotsByValue.getOrDefault(value, 0L);
     }
 
     /** Returns how many requests wait for another attempt. */

@@ -8,10 +8,13 @@ import dev.weir.shape.rules.Flow;
 import dev.weir.shape.rules.TierShare;
 import java.util.ArrayList;
 import java.util.Collection;
+import java.util.HashMap;
 import java.util.List;
 import java.util.Map;
 import java.util.Optional;
+import java.util.Set;
 import java.util.TreeMap;
+import java.util.TreeSet;
 
 /**
  * The order in which the requests of one queue leave: higher priorities first; within a priority, tiers by weight;
@@ -30,6 +33,7 @@ public final class FairScheduler {
     private Flow onlyFlow; // a single waiting flow without other tags needs no tag
     private SingleFlow onlyServed; // its last service, null if there was none
     private long onlyWeight;
+    private boolean isOnlyHeld;
     private Tags tags; // null until a second flow enters, and again when none waits
 
     /** @param shares the shares by tier; a tier that is not named gets {@link TierShare#DEFAULT} */
@@ -123,11 +127,50 @@ public final class FairScheduler {
     private void forgetOnly() {
         onlyFlow = null;
         onlyServed = null;
+        isOnlyHeld = false;
     }
 
-    /** Returns the flow whose head leaves next. */
+    /** Returns the flow whose head leaves next; empty if none waits, or all that wait are held. */
     public Optional<Flow> next() {
-        return tags == null ? Optional.ofNullable(onlyFlow) : Optional.of(tags.next());
+        return Optional.ofNullable(tags != null ? tags.next() : isOnlyHeld ? null : onlyFlow);
+    }
+
+    /** Has the next flow wait without delaying others until a flow with its value is {@linkplain #readmit readmitted}. */
+    void holdNextFlow() {
+        if (tags == null) {
+            isOnlyHeld = true;
+        } else {
+            tags.hold(tags.next());
+        }
+    }
+
+    /** Has the tier of the next flow wait without delaying others until a flow of it is {@linkplain #readmit readmitted}. */
+    void holdNextTier() {
+        if (tags == null) {
+            isOnlyHeld = true;
+        } else {
+            tags.holdTier(tags.next());
+        }
+    }
+
+    /**
+     * Has the flows with the value of this one take part again, and its tier. Takes O(log flows) for each tier in which
+     * a flow with this value is held.
+     */
+    void readmit(Flow flow) {
+        if (tags == null) {
+            isOnlyHeld = false;
+        } else {
+            tags.readmit(flow);
+        }
+    }
+
+    /** Has all flows and tiers take part again. */
+    void readmitAll() {
+        isOnlyHeld = false;
+        if (tags != null) {
+            tags.readmitAll();
+        }
     }
 
     /** The order of the flows, for queries. It is valid until the next change. */
@@ -204,6 +247,8 @@ public final class FairScheduler {
     private static final class Tags {
         final TierScheduler tiers;
         final Map<String, StartTimeFairQueue<String>> flowsByTier = new TreeMap<>();
+        final Map<String, Set<String>> heldTiers = new HashMap<>(); // in which a flow is held, or for it, by its value
+        boolean hasHeld; // whether a flow or a tier may be held
 
         Tags(Map<String, TierShare> shares) {
             tiers = new TierScheduler(shares);
@@ -216,32 +261,88 @@ public final class FairScheduler {
                 tiers.enter(flow.tier(), cost);
             }
             flows.enter(flow.value(), cost, weight);
+            if (hasHeld) {
+                tiers.readmit(flow.tier());
+            }
         }
 
         Flow next() {
             String tier = tiers.first();
-            return new Flow(tier, flowsByTier.get(tier).first());
+            return tier == null ? null : new Flow(tier, flowsByTier.get(tier).first());
+        }
+
+        void hold(Flow flow) {
+            StartTimeFairQueue<String> flows = flowsByTier.get(flow.tier());
+            flows.hold(flow.value());
+            recordHeld(flow);
+            holdIfNoneCanLeave(flow.tier(), flows);
+        }
+
+        void holdTier(Flow first) {
+            tiers.hold(first.tier());
+            recordHeld(first);
+        }
+
+        private void recordHeld(Flow flow) {
+            heldTiers.computeIfAbsent(flow.value(), value -> new TreeSet<>()).add(flow.tier());
+            hasHeld = true;
+        }
+
+        void readmit(Flow flow) {
+            if (!hasHeld) {
+                return;
+            }
+            Set<String> held = heldTiers.remove(flow.value());
+            if (held != null) {
+                held.forEach(tier -> readmit(tier, flow.value()));
+            }
+            readmit(flow.tier(), flow.value());
+        }
+
+        private void readmit(String tier, String value) {
+            StartTimeFairQueue<String> flows = flowsByTier.get(tier);
+            if (flows != null) {
+                flows.readmit(value);
+                if (flows.first() != null) {
+                    tiers.readmit(tier);
+                }
+            }
+        }
+
+        void readmitAll() {
+            heldTiers.forEach((value, held) -> held.forEach(tier -> readmit(tier, value)));
+            heldTiers.clear();
+            flowsByTier.keySet().forEach(tiers::readmit);
+            hasHeld = false;
+        }
+
+        private void holdIfNoneCanLeave(String tier, StartTimeFairQueue<String> flows) {
+            if (flows.first() == null) {
+                tiers.hold(tier);
+            }
         }
 
         void served(Flow flow, long cost, long weight, boolean waitsOn) {
             StartTimeFairQueue<String> flows = flowsByTier.get(flow.tier());
             flows.serve(flow.value(), cost, weight, waitsOn);
             tiers.served(flow.tier(), cost, !flows.isEmpty());
-            removeTierIfEmpty(flow.tier(), flows);
+            if (flows.isEmpty()) {
+                flowsByTier.remove(flow.tier());
+            } else {
+                holdIfNoneCanLeave(flow.tier(), flows);
+            }
+            readmit(flow); // a tier that waits for a flow with this value may serve others, if it has no slots left now
         }
 
         void leave(Flow flow) {
+            readmit(flow);
             StartTimeFairQueue<String> flows = flowsByTier.get(flow.tier());
             flows.leave(flow.value());
             if (flows.isEmpty()) {
                 tiers.leave(flow.tier());
-            }
-            removeTierIfEmpty(flow.tier(), flows);
-        }
-
-        private void removeTierIfEmpty(String tier, StartTimeFairQueue<String> flows) {
-            if (flows.isEmpty()) {
-                flowsByTier.remove(tier);
+                flowsByTier.remove(flow.tier());
+            } else {
+                holdIfNoneCanLeave(flow.tier(), flows);
             }
         }
     }

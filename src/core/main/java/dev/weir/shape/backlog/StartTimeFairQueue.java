@@ -45,6 +45,11 @@ import java.util.TreeSet;
  *                                                c: 4 → 7          4
  * </pre>
  *
+ * <p>A member that waits may be held, so that others are served meanwhile. It keeps its tag. Goyal's rule applies when it
+ * is readmitted: its start is that of its tag, but not before the virtual time. So it is not served for the time in
+ * which it was held, and its start lies in the same range as before. The bound holds for each interval in which neither
+ * member is held.
+ *
  * <p>A member that waits has one tag, that of its head. One that has left keeps its tag only as long as its finish lies
  * ahead of the virtual time, so that it gains nothing by leaving; and none if it was never served. When nobody waits,
  * all start again at 0. Each call takes amortized O(log members).
@@ -78,10 +83,17 @@ public final class StartTimeFairQueue<K> {
         }
     }
 
-    private final Map<K, Tag<K>> waiting = new HashMap<>();
+    /** The members that wait and are held. */
+    private static final class Held<K> {
+        final Map<K, Tag<K>> tags = new HashMap<>();
+        final TreeSet<Tag<K>> byStart = new TreeSet<>();
+    }
+
+    private final Map<K, Tag<K>> waiting = new HashMap<>(); // and are not held
     private final TreeSet<Tag<K>> byStart = new TreeSet<>();
     private final Map<K, Tag<K>> away = new HashMap<>(); // those whose last finish lies ahead of the virtual time
     private final TreeSet<Tag<K>> awayByFinish = new TreeSet<>();
+    private Held<K> held; // null if none is
     private VirtualTime virtualTime = VirtualTime.ZERO;
     private long nextOrder;
 
@@ -101,6 +113,9 @@ public final class StartTimeFairQueue<K> {
     /** Returns everything that later calls depend on. */
     static Tags state(StartTimeFairQueue<String> queue) {
         List<Tag<String>> tags = new ArrayList<>(queue.waiting.values());
+        if (queue.held != null) {
+            queue.held.tags.values().forEach(tag -> tags.add(queue.atPresent(tag)));
+        }
         tags.addAll(queue.away.values());
         tags.sort(Comparator.comparingLong(Tag::order));
         List<MemberTag> members = new ArrayList<>(tags.size());
@@ -111,12 +126,12 @@ public final class StartTimeFairQueue<K> {
                     tag.time.part(),
                     tag.time.weight(),
                     tag.isFinish,
-                    !queue.waiting.containsKey(tag.member)));
+                    queue.away.containsKey(tag.member)));
         }
         return new Tags(queue.virtualTime.part(), queue.virtualTime.weight(), members);
     }
 
-    /** Returns the member to be served next, null if none waits. */
+    /** Returns the member to be served next, null if none waits, or all that wait are held. */
     K first() {
         return byStart.isEmpty() ? null : byStart.first().member;
     }
@@ -152,13 +167,14 @@ public final class StartTimeFairQueue<K> {
         return waiting.get(member);
     }
 
+    /** Returns whether no member waits. */
     boolean isEmpty() {
-        return waiting.isEmpty();
+        return waiting.isEmpty() && held == null;
     }
 
     /** Returns the number of tags: of members that wait, and of members that are away with a finish ahead. */
     int tagCount() {
-        return waiting.size() + away.size();
+        return waiting.size() + away.size() + (held == null ? 0 : held.tags.size());
     }
 
     /** Returns the start of the request that was served last; 0 when none waits. */
@@ -200,6 +216,9 @@ public final class StartTimeFairQueue<K> {
         if (!awayByFinish.isEmpty()) {
             endOfRound = VirtualTime.latest(endOfRound, awayByFinish.last().time);
         }
+        if (held != null) {
+            endOfRound = VirtualTime.latest(endOfRound, held.byStart.last().time);
+        }
         return endOfRound;
     }
 
@@ -226,9 +245,46 @@ public final class StartTimeFairQueue<K> {
         }
     }
 
+    /** Has a waiting member not be served until it is {@linkplain #readmit readmitted}. */
+    void hold(K member) {
+        Tag<K> tag = take(member);
+        if (held == null) {
+            held = new Held<>();
+        }
+        held.tags.put(member, tag);
+        held.byStart.add(tag);
+    }
+
+    /** Has a waiting member be served again. Does nothing if it is not held. */
+    void readmit(K member) {
+        if (isHeld(member)) {
+            Tag<K> tag = atPresent(takeHeld(member));
+            waiting.put(member, tag);
+            byStart.add(tag);
+        }
+    }
+
+    private boolean isHeld(K member) {
+        return held != null && held.tags.containsKey(member);
+    }
+
+    private Tag<K> takeHeld(K member) {
+        Tag<K> tag = held.tags.remove(member);
+        held.byStart.remove(tag);
+        if (held.tags.isEmpty()) {
+            held = null;
+        }
+        return tag;
+    }
+
+    /** Returns the tag that a held member has if it is readmitted now. */
+    private Tag<K> atPresent(Tag<K> tag) {
+        return virtualTime.isAfter(tag.time) ? new Tag<>(virtualTime, tag.isFinish, tag.order, tag.member) : tag;
+    }
+
     /** Removes a waiting member that was not served. */
     void leave(K member) {
-        Tag<K> tag = take(member);
+        Tag<K> tag = isHeld(member) ? takeHeld(member) : take(member);
         if (tag.isFinish) {
             remember(member, tag.time);
         } else {
@@ -257,7 +313,7 @@ public final class StartTimeFairQueue<K> {
     }
 
     private void startAgainIfEmpty() {
-        if (waiting.isEmpty()) { // no member is owed service
+        if (isEmpty()) { // no member is owed service
             away.clear();
             awayByFinish.clear();
             virtualTime = VirtualTime.ZERO;

@@ -12,7 +12,8 @@ import java.util.TreeSet;
 
 /**
  * The order of tiers: higher priorities first; within a priority by weight. Shares are read when a tier is served, so a
- * change applies to waiting requests too. Each call takes amortized O(log tiers).
+ * change applies to waiting requests too. Each call takes amortized O(log tiers); to find the first, O(priorities of
+ * which all tiers are held).
  */
 public final class TierScheduler {
 
@@ -98,9 +99,25 @@ public final class TierScheduler {
         return byPriority.get(priority);
     }
 
-    /** Returns the tier to be served next, null if none waits. */
+    /** Returns the tier to be served next, null if none waits, or all that wait are held. */
     public String first() {
-        return byPriority.isEmpty() ? null : byPriority.firstEntry().getValue().first();
+        for (StartTimeFairQueue<String> tiers : byPriority.values()) {
+            String first = tiers.first();
+            if (first != null) {
+                return first;
+            }
+        }
+        return null;
+    }
+
+    /** Has a waiting tier not be served until it is {@linkplain #readmit readmitted}. */
+    void hold(String tier) {
+        byPriority.get(share(tier).priority()).hold(tier);
+    }
+
+    /** Has a waiting tier be served again. Does nothing if it is not held. */
+    void readmit(String tier) {
+        byPriority.get(share(tier).priority()).readmit(tier);
     }
 
     /**

@@ -30,7 +30,8 @@ import java.util.function.Consumer;
  *
  * <p>If its rules have slots, a request keeps its place when it is released. Positions of a flow that is empty start
  * again with the number of the next request then, so that no place is used twice. A retry leaves before all of its flow
- * that wait for their first release.
+ * that wait for their first release. A flow whose client has no slots for its first request does not take part until slots
+ * of the client are free; nor does a tier that has none for the next request of its flows.
  *
  * <p>The requests of a flow usually expire in the order in which they wait, so only the heads are watched. A request
  * that expires before another ahead of it has an expiry timer. Memory grows with the flows, not with the requests
@@ -147,6 +148,7 @@ public final class WaitingRequests {
         rules = newRules;
         pacing = newPacing;
         next = null;
+        scheduler.readmitAll();
         scheduler.setShares(rules.tiers());
         flowTable.setRules(rules);
     }
@@ -174,16 +176,41 @@ public final class WaitingRequests {
     /** Returns whether there are slots for a request of this cost. */
     public boolean hasSlots(long cost) {
         InFlightRules inFlight = rules.inFlight();
-        return inFlight == null || attempts.slots() + inFlight.slots(cost) <= inFlight.most();
+        return inFlight == null || inFlight.hasSlots(attempts.slots(), cost);
     }
 
-    /** Returns the request that leaves next, null if none waits for its turn. */
+    /**
+     * Returns the request that leaves next; null if none waits for its turn, or if the clients or tiers of all that do have
+     * no slots for them. The bucket may have no slots for it.
+     */
     public Head next() {
-        if (next == null && !isEmpty()) {
-            Flow flow = scheduler.next().orElseThrow();
-            next = attempts.hasDue(flow) ? attempts.firstDue(flow) : flowTable.get(flow);
+        for (Flow flow = nextFlow(); next == null && flow != null; flow = nextFlow()) {
+            Head head = attempts.hasDue(flow) ? attempts.firstDue(flow) : flowTable.get(flow);
+            if (!hasClientSlots(head)) {
+                scheduler.holdNextFlow();
+            } else if (!hasTierSlots(head)) {
+                scheduler.holdNextTier();
+            } else {
+                next = head;
+            }
         }
         return next;
+    }
+
+    private Flow nextFlow() {
+        return next == null ? scheduler.next().orElse(null) : null;
+    }
+
+    private boolean hasClientSlots(Head head) {
+        InFlightRules inFlight = rules.inFlight();
+        return inFlight == null
+                || inFlight.hasClientSlots(attempts.slotsOfValue(head.flow().value()), head.headCost());
+    }
+
+    private boolean hasTierSlots(Head head) {
+        InFlightRules inFlight = rules.inFlight();
+        String tier = head.flow().tier();
+        return inFlight == null || inFlight.hasTierSlots(tier, attempts.slotsOfTier(tier), head.headCost());
     }
 
     /** Returns when the request that arrived first was queued, in milliseconds since the epoch; null if none waits. */
@@ -307,11 +334,14 @@ public final class WaitingRequests {
         uncount(place, before);
         store.slots().put(place, after);
         count(place, after);
+        scheduler.readmit(place.flow()); // slots may be free now
     }
 
     /** Removes a released request that has ended. */
     public void end(Place place, Attempted attempted) {
-        if (delete(place, attempted) && !waitsIn(place.flow())) {
+        boolean waited = delete(place, attempted);
+        scheduler.readmit(place.flow()); // slots may be free now, or another request is the first of its flow
+        if (waited && !waitsIn(place.flow())) {
             scheduler.leave(place.flow());
         }
     }
@@ -327,6 +357,7 @@ public final class WaitingRequests {
         if (!waitsIn(place.flow())) {
             scheduler.enter(place.flow(), attempted.request().cost());
         }
+        scheduler.readmit(place.flow()); // another request is the first of its flow
         attempts.remove(place, attempted);
         attempts.addDue(place, attempted);
     }
@@ -368,6 +399,7 @@ public final class WaitingRequests {
     /** Removes a request out of turn. */
     public void leave(Place place, Waiting waiting) {
         remove(place, waiting);
+        scheduler.readmit(place.flow()); // another request may be the first of its flow
         if (!waitsIn(place.flow())) {
             scheduler.leave(place.flow());
         }
@@ -382,7 +414,7 @@ public final class WaitingRequests {
 
     /** Returns bounds of what leaves before a request of this cost that arrives now in a flow. */
     public AheadRange ahead(Flow flow, long cost) {
-        return attempts.hasDue()
+        return attempts.hasDue() || hasCaps()
                 ? aheadWithRetries(flow)
                 : new ServiceOrder(rules, flowTable, scheduler, next(), false).ahead(flow, cost, false);
     }
@@ -394,14 +426,22 @@ public final class WaitingRequests {
      * @param mayExpire whether the upper bound must hold even if requests ahead expire
      */
     public AheadRange aheadLater(Flow flow, long cost, boolean isAfterNext, boolean mayExpire) {
-        return attempts.hasDue()
+        return attempts.hasDue() || hasCaps()
                 ? aheadWithRetries(flow)
                 : new ServiceOrder(rules, flowTable, scheduler, next(), mayExpire).ahead(flow, cost, isAfterNext);
     }
 
-    /** Returns wide bounds: what waits in the flow, and what waits in the priority and all higher ones with all retries. */
+    private boolean hasCaps() {
+        return rules.inFlight() != null && !rules.inFlight().caps().isEmpty();
+    }
+
+    /**
+     * Returns wide bounds: what waits in the flow, and what waits in the priority and all higher ones with all retries. Lower
+     * priorities leave before too while a client or a tier has no slots.
+     */
     private AheadRange aheadWithRetries(Flow flow) {
-        Ahead most = occupancy().from(flow.tier());
+        QueueOccupancy all = occupancy();
+        Ahead most = hasCaps() ? new Ahead(all.size(), all.tokens()) : all.from(flow.tier());
         return new AheadRange(of(flow), new Ahead(most.requests() + attempts.waiting(), most.tokens()));
     }
 

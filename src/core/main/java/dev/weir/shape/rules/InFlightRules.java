@@ -13,8 +13,10 @@ package dev.weir.shape.rules;
  *     the attempts of what waits
  * @param retryBackoffMs how long the next attempt waits after the first failed one. Each further one doubles it, up to
  *     the longer of {@value #MAX_BACKOFF_MS} ms and this
+ * @param caps the slots that a tier or a client may occupy
  */
-public record InFlightRules(long most, long ackTimeoutMs, long maxDurationMs, int maxAttempts, long retryBackoffMs) {
+public record InFlightRules(
+        long most, long ackTimeoutMs, long maxDurationMs, int maxAttempts, long retryBackoffMs, InFlightCaps caps) {
 
     public static final long MOST = 100_000;
     public static final int MOST_ATTEMPTS = 1_000;
@@ -37,6 +39,11 @@ public record InFlightRules(long most, long ackTimeoutMs, long maxDurationMs, in
         }
     }
 
+    /** Creates rules whose tiers and clients may occupy all slots. */
+    public InFlightRules(long most, long ackTimeoutMs, long maxDurationMs, int maxAttempts, long retryBackoffMs) {
+        this(most, ackTimeoutMs, maxDurationMs, maxAttempts, retryBackoffMs, InFlightCaps.NONE);
+    }
+
     /** Returns rules with the defaults of {@code queues.yaml}. */
     public static InFlightRules of(long most) {
         return new InFlightRules(
@@ -46,6 +53,26 @@ public record InFlightRules(long most, long ackTimeoutMs, long maxDurationMs, in
     /** Returns the slots that a request of this cost occupies. */
     public long slots(long cost) {
         return Math.max(1, Math.min(cost, most));
+    }
+
+    /** Returns these rules with other bounds of tiers and clients. */
+    public InFlightRules withCaps(InFlightCaps others) {
+        return new InFlightRules(most, ackTimeoutMs, maxDurationMs, maxAttempts, retryBackoffMs, others);
+    }
+
+    /** Returns whether a bucket has slots for another request of this cost, of which {@code used} are occupied. */
+    public boolean hasSlots(long used, long cost) {
+        return used + slots(cost) <= most;
+    }
+
+    /** Returns whether a tier has slots for another request of this cost; its requests occupy {@code used}. */
+    public boolean hasTierSlots(String tier, long used, long cost) {
+        return caps.hasTierSlots(tier, used, slots(cost));
+    }
+
+    /** Returns whether a client has slots for another request of this cost; its requests occupy {@code used}. */
+    public boolean hasClientSlots(long used, long cost) {
+        return caps.hasClientSlots(used, slots(cost));
     }
 
     /**

@@ -80,6 +80,10 @@ public record QueueRules(
         if (total != null && inFlight != null) {
             throw new IllegalArgumentException("max-in-flight cannot be combined with total");
         }
+        if (inFlight != null && inFlight.caps().ofClient().isPresent() && !fairBy.equals(DEFAULT_FAIR_BY)) {
+            // requests with one value of another field leave in order, so those of a client could not be held back
+            throw new IllegalArgumentException("max-in-flight-per-client requires fair-by: " + DEFAULT_FAIR_BY);
+        }
         Pacing.of(limit, perMs, burst);
     }
 

@@ -9,10 +9,12 @@ import java.util.ArrayDeque;
 import java.util.ArrayList;
 import java.util.Deque;
 import java.util.HashMap;
+import java.util.HashSet;
 import java.util.LinkedHashMap;
 import java.util.List;
 import java.util.Map;
 import java.util.Random;
+import java.util.Set;
 import java.util.function.Function;
 import java.util.stream.IntStream;
 import org.junit.jupiter.api.Test;
@@ -188,6 +190,78 @@ class StartTimeFairQueueTest {
         assertThat(violations(20, StartTimeFairQueueTest::fair)).isZero();
         assertThat(violations(TierShare.MAX_WEIGHT, StartTimeFairQueueTest::fair))
                 .isZero();
+    }
+
+    /** A queue that is restored at random, and the same queue if it is not. */
+    private static final class Restored {
+        StartTimeFairQueue<String> queue = new StartTimeFairQueue<>();
+        final StartTimeFairQueue<String> same = new StartTimeFairQueue<>();
+        final Set<String> held = new HashSet<>();
+
+        void hold(String member) {
+            held.add(member);
+            queue.hold(member);
+            same.hold(member);
+        }
+
+        void readmit(String member) {
+            held.remove(member);
+            queue.readmit(member);
+            same.readmit(member);
+        }
+
+        void restore() {
+            queue = StartTimeFairQueue.of(StartTimeFairQueue.state(queue));
+            held.forEach(queue::hold);
+        }
+
+        String serve(long cost, Map<String, Long> weights) {
+            String first = queue.first();
+            assertThat(first).isEqualTo(same.first());
+            queue.serve(first, cost, weights.get(first), true);
+            same.serve(first, cost, weights.get(first), true);
+            return first;
+        }
+    }
+
+    @Test
+    void a_member_that_is_held_gains_and_loses_nothing_for_later() {
+        for (int seed = 0; seed < Effort.times(100); seed++) {
+            Random random = new Random(seed);
+            Map<String, Long> weights = new LinkedHashMap<>();
+            Map<String, TierShare> shares = new HashMap<>();
+            for (int member = 0; member < 2 + seed % 6; member++) {
+                weights.put("m" + member, 1L + random.nextInt(seed % 2 == 0 ? 20 : TierShare.MAX_WEIGHT));
+                shares.put("m" + member, new TierShare(0, (int) (long) weights.get("m" + member)));
+            }
+            List<String> members = List.copyOf(weights.keySet());
+            FairnessBound bound = new FairnessBound(shares);
+            Restored restored = new Restored();
+            for (String member : members) {
+                bound.enter(new Flow(member, ""), 1);
+                restored.queue.enter(member, 1, weights.get(member));
+                restored.same.enter(member, 1, weights.get(member));
+            }
+            for (int step = 0; step < 1_000; step++) {
+                String member = members.get(random.nextInt(members.size()));
+                if (random.nextInt(8) == 0 && restored.held.contains(member)) {
+                    restored.readmit(member);
+                    bound.enter(new Flow(member, ""), 1);
+                } else if (random.nextInt(8) == 0 && restored.held.size() < members.size() - 1) {
+                    if (!restored.held.contains(member)) {
+                        restored.hold(member);
+                        bound.leave(new Flow(member, ""));
+                    }
+                } else if (random.nextInt(8) == 0) {
+                    restored.restore();
+                }
+                long cost = 1 + random.nextInt(20);
+                Flow served = new Flow(restored.serve(cost, weights), "");
+                bound.enter(served, cost);
+                bound.serve(served, cost);
+            }
+            assertThat(bound.violations()).as("seed " + seed).isEmpty();
+        }
     }
 
     @Test
