@@ -54,8 +54,15 @@ final class PolicyJson {
 
     private static void writeScalar(String key, String text, JsonGenerator json) throws IOException {
         switch (key) {
-            case "priority", "limit", "burst", "capacity", "weight", "deny-status", "max-in-flight", "max-attempts" ->
-                json.writeNumber(Long.parseLong(text.replace("_", "")));
+            case "priority",
+                    "limit",
+                    "burst",
+                    "capacity",
+                    "weight",
+                    "deny-status",
+                    "max-in-flight",
+                    "max-in-flight-per-client",
+                    "max-attempts" -> json.writeNumber(Long.parseLong(text.replace("_", "")));
             case "unlimited", "strict", "count-denied", "allow-override" -> json.writeBoolean(text.equals("true"));
             case "max-size" -> {
                 if (BYTES.matcher(text).matches()) {

@@ -5,6 +5,7 @@ import dev.weir.limit.Limit;
 import dev.weir.policy.DurationsAndSizes;
 import dev.weir.policy.Policy;
 import dev.weir.policy.RequestRules;
+import dev.weir.shape.rules.InFlightCaps;
 import dev.weir.shape.rules.InFlightRules;
 import dev.weir.shape.rules.QueueRules;
 import dev.weir.shape.rules.QueueTotal;
@@ -13,6 +14,7 @@ import java.util.LinkedHashMap;
 import java.util.List;
 import java.util.Map;
 import java.util.Objects;
+import java.util.OptionalLong;
 
 /** Reads one queue. A value with a fault is replaced by a harmless one, so that the rest is checked as well. */
 final class QueueReader {
@@ -27,6 +29,7 @@ final class QueueReader {
             "max-wait",
             "look-ahead",
             "max-in-flight",
+            "max-in-flight-per-client",
             "ack-timeout",
             "max-duration",
             "max-attempts",
@@ -36,11 +39,11 @@ final class QueueReader {
             "fair-by");
 
     /** The keys that need {@code max-in-flight}. */
-    private static final List<String> ACKNOWLEDGEMENT_KEYS =
-            List.of("ack-timeout", "max-duration", "max-attempts", "retry-backoff");
+    private static final List<String> KEYS_OF_SLOTS =
+            List.of("max-in-flight-per-client", "ack-timeout", "max-duration", "max-attempts", "retry-backoff");
 
     static final List<String> TOTAL_KEYS = List.of("limit", "per", "capacity");
-    static final List<String> TIER_KEYS = List.of("priority", "weight");
+    static final List<String> TIER_KEYS = List.of("priority", "weight", "max-in-flight");
 
     private static final long MAX_PER_MS = 30 * 24 * 60 * 60 * 1000L;
 
@@ -50,7 +53,8 @@ final class QueueReader {
     static QueueRules read(YamlTree tree, long version) {
         tree.fields(KEYS);
         String id = tree.require("id").read(name -> Policy.requireName("id", name));
-        InFlightRules inFlight = inFlight(tree);
+        Map<String, YamlTree> shares = tree.get("tiers").fields();
+        InFlightRules inFlight = inFlight(tree, shares);
         boolean hasRate = inFlight == null
                 || tree.get("limit").isPresent()
                 || tree.get("per").isPresent();
@@ -63,7 +67,7 @@ final class QueueReader {
         Long capacity = tree.get("capacity").wholeNumber(1, QueueRules.MAX_CAPACITY);
         Long maxWaitMs = tree.get("max-wait").read(LimitReader::windowMs);
         Long lookAheadMs = tree.get("look-ahead").read(QueueReader::lookAheadMs);
-        Map<String, TierShare> tiers = tiers(tree.get("tiers"));
+        Map<String, TierShare> tiers = tiers(tree.get("tiers"), shares);
         String fairBy = tree.get("fair-by").read(PolicyReader::requireField);
         List<String> key = PolicyReader.key(tree.get("key"), List.of());
         QueueTotal total = total(tree.get("total"));
@@ -95,13 +99,17 @@ final class QueueReader {
     }
 
     /** Returns the slots, or null if there are none. */
-    private static InFlightRules inFlight(YamlTree tree) {
+    private static InFlightRules inFlight(YamlTree tree, Map<String, YamlTree> shares) {
         Long most = tree.get("max-in-flight").wholeNumber(1, InFlightRules.MOST);
         if (!tree.get("max-in-flight").isPresent()) {
-            ACKNOWLEDGEMENT_KEYS.stream()
+            KEYS_OF_SLOTS.stream()
                     .map(tree::get)
                     .filter(YamlTree::isPresent)
                     .forEach(key -> key.fault("requires max-in-flight"));
+            shares.values().stream()
+                    .map(tier -> tier.get("max-in-flight"))
+                    .filter(YamlTree::isPresent)
+                    .forEach(key -> key.fault("requires max-in-flight of the queue"));
             return null;
         }
         Long ackTimeoutMs = tree.get("ack-timeout").read(LimitReader::windowMs);
@@ -115,8 +123,27 @@ final class QueueReader {
                 ackMs,
                 Objects.requireNonNullElse(maxDurationMs, longestMs),
                 maxAttempts == null ? InFlightRules.DEFAULT_MAX_ATTEMPTS : maxAttempts.intValue(),
-                Objects.requireNonNullElse(retryBackoffMs, InFlightRules.DEFAULT_RETRY_BACKOFF_MS)));
+                Objects.requireNonNullElse(retryBackoffMs, InFlightRules.DEFAULT_RETRY_BACKOFF_MS),
+                caps(tree, shares)));
         return Objects.requireNonNullElse(rules, InFlightRules.of(1));
+    }
+
+    private static InFlightCaps caps(YamlTree tree, Map<String, YamlTree> shares) {
+        Map<String, Long> ofTier = new LinkedHashMap<>();
+        shares.forEach((tier, share) -> {
+            Long most = share.get("max-in-flight").wholeNumber(1, InFlightRules.MOST);
+            if (most != null) {
+                ofTier.put(tier, most);
+            }
+        });
+        YamlTree perClient = tree.get("max-in-flight-per-client");
+        Long ofClient = perClient.wholeNumber(1, InFlightRules.MOST);
+        YamlTree fairBy = tree.get("fair-by");
+        if (ofClient != null && fairBy.isPresent() && !fairBy.text().equals(QueueRules.DEFAULT_FAIR_BY)) {
+            perClient.fault("requires fair-by: " + QueueRules.DEFAULT_FAIR_BY);
+            ofClient = null;
+        }
+        return new InFlightCaps(ofTier, ofClient == null ? OptionalLong.empty() : OptionalLong.of(ofClient));
     }
 
     /** Returns the total, or null if there is none. */
@@ -156,8 +183,7 @@ final class QueueReader {
         return ms;
     }
 
-    private static Map<String, TierShare> tiers(YamlTree tree) {
-        Map<String, YamlTree> written = tree.fields();
+    private static Map<String, TierShare> tiers(YamlTree tree, Map<String, YamlTree> written) {
         if (written.size() > QueueRules.MAX_TIERS) {
             tree.fault("must have at most " + QueueRules.MAX_TIERS + " tiers, has " + written.size());
             return Map.of();

@@ -91,7 +91,8 @@ class PolicySchemaTest {
             assertThat(faults("queues: [" + example + "]")).isEmpty();
         }
         Map<String, String> queue = Map.of("id", "id: q", "limit", "limit: 1", "per", "per: 1s", "key", "key: client");
-        List<String> needSlots = List.of("ack-timeout", "max-duration", "max-attempts", "retry-backoff");
+        List<String> needSlots =
+                List.of("max-in-flight-per-client", "ack-timeout", "max-duration", "max-attempts", "retry-backoff");
         schema.at("/$defs/queue/properties").properties().forEach(property -> {
             for (JsonNode example : property.getValue().path("examples")) {
                 Map<String, String> parts = new TreeMap<>(queue);
@@ -115,8 +116,8 @@ class PolicySchemaTest {
         });
         schema.at("/$defs/share/properties").properties().forEach(property -> {
             for (JsonNode example : property.getValue().path("examples")) {
-                assertThat(faults(withQueue(
-                                "limit: 1, per: 1s, tiers: {t: {" + property.getKey() + ": " + example + "}}")))
+                assertThat(faults(withQueue("limit: 1, per: 1s, max-in-flight: 1, tiers: {t: {" + property.getKey()
+                                + ": " + example + "}}")))
                         .isEmpty();
             }
         });

@@ -10,12 +10,14 @@ import dev.weir.definition.PolicyFile.Definition;
 import dev.weir.fault.FaultsException;
 import dev.weir.policy.OnExceed;
 import dev.weir.policy.Policy;
+import dev.weir.shape.rules.InFlightCaps;
 import dev.weir.shape.rules.InFlightRules;
 import dev.weir.shape.rules.QueueRules;
 import dev.weir.shape.rules.QueueTotal;
 import dev.weir.shape.rules.TierShare;
 import java.util.List;
 import java.util.Map;
+import java.util.OptionalLong;
 import java.util.Set;
 import java.util.stream.Collectors;
 import java.util.stream.IntStream;
@@ -93,7 +95,19 @@ class QueueFileTest {
                                 .inFlight(new InFlightRules(100_000, 7_200_000, 7_200_000, 1, 0))),
                 Arguments.of(
                         "max-in-flight: '1', ack-timeout: 5s, max-duration: 10s, max-attempts: '1_000', retry-backoff: 0",
-                        QueueRules.builder("q", new InFlightRules(1, 5_000, 10_000, 1_000, 0))));
+                        QueueRules.builder("q", new InFlightRules(1, 5_000, 10_000, 1_000, 0))),
+                Arguments.of(
+                        "max-in-flight: 3, max-in-flight-per-client: 1_000, fair-by: client,"
+                                + " tiers: {a: {max-in-flight: '2'}, b: {weight: 4}, c: {max-in-flight: 9, weight: 2}}",
+                        QueueRules.builder(
+                                        "q",
+                                        InFlightRules.of(3)
+                                                .withCaps(new InFlightCaps(
+                                                        Map.of("a", 2L, "c", 9L), OptionalLong.of(1_000))))
+                                .tiers(Map.of(
+                                        "a", new TierShare(0, 1),
+                                        "b", new TierShare(0, 4),
+                                        "c", new TierShare(0, 2)))));
     }
 
     @ParameterizedTest
@@ -296,6 +310,17 @@ class QueueFileTest {
                         rate + "max-duration: 1s, max-attempts: 1, retry-backoff: 1s",
                         "max-duration: requires max-in-flight|max-attempts: requires max-in-flight|"
                                 + "retry-backoff: requires max-in-flight"),
+                Arguments.of(
+                        rate + "max-in-flight-per-client: 1, tiers: {a: {max-in-flight: 1}}",
+                        "max-in-flight-per-client: requires max-in-flight|"
+                                + "tiers.a.max-in-flight: requires max-in-flight of the queue"),
+                Arguments.of(
+                        "max-in-flight: 1, max-in-flight-per-client: 2, fair-by: tenant",
+                        "max-in-flight-per-client: requires fair-by: client"),
+                Arguments.of(
+                        "max-in-flight: 1, max-in-flight-per-client: 0, tiers: {a: {max-in-flight: 100001}}",
+                        "tiers.a.max-in-flight: must be a whole number from 1 to 100000, is '100001'|"
+                                + "max-in-flight-per-client: must be a whole number from 1 to 100000, is '0'"),
                 Arguments.of("limit: 1, max-in-flight: 1", "per: is required"),
                 Arguments.of("per: 1s, max-in-flight: 1", "limit: is required"),
                 Arguments.of("burst: 2, max-in-flight: 1", "burst: requires limit"),

@@ -15,6 +15,8 @@ import java.util.HashMap;
 import java.util.LinkedHashMap;
 import java.util.List;
 import java.util.Map;
+import java.util.TreeMap;
+import java.util.stream.Collectors;
 import java.util.stream.Stream;
 
 /**
@@ -204,12 +206,28 @@ final class AttemptAudit {
     /** A change of the slots in use. */
     private record Change(long atNanos, long slots, Release attempt) {}
 
-    /** Checks that the attempts of a bucket never use more slots than it has. */
+    /** Checks that the attempts of a bucket never use more slots than it, their tier and their client have. */
     List<String> inFlight(List<Release> bucket, InFlightRules rules) {
+        List<String> faults = new ArrayList<>(inFlight(bucket, rules, rules.most()));
+        rules.caps().ofTier().forEach((tier, most) -> {
+            List<Release> ofTier = bucket.stream()
+                    .filter(release -> tier.equals(release.tier() == null ? "" : release.tier()))
+                    .toList();
+            faults.addAll(inFlight(ofTier, rules, most));
+        });
+        rules.caps().ofClient().ifPresent(most -> bucket.stream()
+                .collect(Collectors.groupingBy(Release::client, TreeMap::new, Collectors.toList()))
+                .values()
+                .forEach(ofClient -> faults.addAll(inFlight(ofClient, rules, most))));
+        return faults;
+    }
+
+    /** @param most the slots that they have together; one that costs more takes all of them */
+    private List<String> inFlight(List<Release> releases, InFlightRules rules, long most) {
         List<Change> changes = new ArrayList<>();
-        for (Release attempt : bucket) {
+        for (Release attempt : releases) {
             if (attempt.attempt() != null) {
-                long slots = rules.slots(attempt.cost());
+                long slots = Math.min(most, rules.slots(attempt.cost()));
                 long startNanos = attempt.releaseAtNanos();
                 long endNanos = endOf(attempt, rules).atMs * NANOS_PER_MS;
                 if (endNanos > startNanos) {
@@ -223,8 +241,8 @@ final class AttemptAudit {
         long used = 0;
         for (Change change : changes) {
             used += change.slots;
-            if (change.slots > 0 && used > rules.most()) {
-                faults.add(name(change.attempt) + " is in flight with " + used + " of " + rules.most() + " slots used");
+            if (change.slots > 0 && used > most) {
+                faults.add(name(change.attempt) + " is in flight with " + used + " of " + most + " slots used");
             }
         }
         return faults;

@@ -112,9 +112,18 @@ public final class RandomPolicyFiles {
         } else if (random.nextBoolean()) {
             queue.put("max-in-flight", 1 + random.nextInt(9)).put("ack-timeout", duration());
         }
+        boolean hasCaps = queue.has("max-in-flight") && random.nextBoolean();
+        if (hasCaps) {
+            queue.put("max-in-flight-per-client", 1 + random.nextInt(9));
+        }
         ObjectNode tiers = queue.putObject("tiers");
         for (int i = random.nextInt(4); i > 0; i--) {
-            tiers.putObject(text("t")).put("priority", random.nextInt(9) - 4).put("weight", 1 + random.nextInt(9));
+            ObjectNode tier = tiers.putObject(text("t"))
+                    .put("priority", random.nextInt(9) - 4)
+                    .put("weight", 1 + random.nextInt(9));
+            if (hasCaps) {
+                tier.put("max-in-flight", 1 + random.nextInt(9));
+            }
         }
     }
 

@@ -11,11 +11,13 @@ import dev.weir.event.Receipt;
 import dev.weir.event.Release;
 import dev.weir.event.Request;
 import dev.weir.event.RequestKind;
+import dev.weir.shape.rules.InFlightCaps;
 import dev.weir.shape.rules.InFlightRules;
 import dev.weir.shape.rules.QueueRules;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.Map;
+import java.util.OptionalLong;
 import org.junit.jupiter.api.BeforeEach;
 import org.junit.jupiter.api.Test;
 
@@ -132,6 +134,16 @@ class AttemptAuditTest {
         assertThat(audit().attempts(RULES)).containsExactly("c was given up after 1 failed attempts");
         end("a", Outcome.DENIED, Reason.FAILED, 130);
         assertThat(audit().attempts(RULES)).contains("a was given up, but no worker reported that it failed");
+    }
+
+    @Test
+    void too_many_in_flight_of_a_tier_or_of_a_client_are_found() {
+        for (InFlightCaps caps : List.of(
+                new InFlightCaps(Map.of("", 1L), OptionalLong.empty()),
+                new InFlightCaps(Map.of(), OptionalLong.of(1)))) {
+            QueueRules capped = RULES.toBuilder().inFlight(SLOTS.withCaps(caps)).build();
+            assertThat(audit().attempts(capped)).containsExactly("q#6 (d) is in flight with 2 of 1 slots used");
+        }
     }
 
     @Test

@@ -34,7 +34,7 @@ final class DocumentSeeds {
               "fair-by": "tenant",
               "tiers": {"gold": {"priority": 1, "weight": 4}, "free": {"weight": 1000}}},
               {"id": "slots", "max-in-flight": 2, "ack-timeout": "1m", "max-duration": "2h", "max-attempts": 3,
-               "retry-backoff": "0s"}]}
+               "retry-backoff": "0s", "max-in-flight-per-client": 1, "tiers": {"gold": {"max-in-flight": 2}}}]}
             """;
 
     private DocumentSeeds() {}

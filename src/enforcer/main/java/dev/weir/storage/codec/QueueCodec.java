@@ -8,6 +8,7 @@ import dev.weir.shape.backlog.QueueStore.ExpiryTimer;
 import dev.weir.shape.backlog.QueueStore.Place;
 import dev.weir.shape.backlog.Slot;
 import dev.weir.shape.rules.Flow;
+import dev.weir.shape.rules.InFlightCaps;
 import dev.weir.shape.rules.InFlightRules;
 import dev.weir.shape.rules.Pacing;
 import dev.weir.shape.rules.QueueRules;
@@ -20,6 +21,7 @@ import java.util.HashMap;
 import java.util.List;
 import java.util.Map;
 import java.util.Optional;
+import java.util.OptionalLong;
 import java.util.TreeMap;
 
 /**
@@ -34,7 +36,8 @@ import java.util.TreeMap;
  *   queue    version  id  version  limit  per  burst  capacity  max-wait  look-ahead
  *            tiers (n × name priority± weight)  fair-by  key (n × name)
  *            flags  total (with flag 1: limit per capacity)
- *            in flight (with flag 2: slots ack-timeout max-duration max-attempts retry-backoff)  epoch
+ *            in flight (with flag 2: slots ack-timeout max-duration max-attempts retry-backoff caps)  epoch
+ *   caps     n × tier slots, slots of a client (0 for no bound)
  *   orders   version  flags  origins of those of pause, drain (flags 1, 2)  with flag 4: number  origin of a purge
  *   origin   author (0, or 1 text)  reason  at±
  *   outflow  version  arrival± part  last±  sequence  clock±
@@ -197,6 +200,7 @@ public final class QueueCodec {
             out.write(inFlight.maxDurationMs());
             out.write(inFlight.maxAttempts());
             out.write(inFlight.retryBackoffMs());
+            write(inFlight.caps(), out);
         }
         out.write(state.epoch());
         return out.written();
@@ -278,8 +282,26 @@ public final class QueueCodec {
         return new QueueCommand.Origin(author, in.readText(), in.readSigned());
     }
 
+    private static void write(InFlightCaps caps, StateBytes out) {
+        out.write(caps.ofTier().size());
+        new TreeMap<>(caps.ofTier()).forEach((tier, most) -> {
+            out.write(tier);
+            out.write(most);
+        });
+        out.write(caps.ofClient().orElse(0));
+    }
+
     private static InFlightRules readInFlight(StateBytes in) {
-        return new InFlightRules(in.read(), in.read(), in.read(), (int) in.read(), in.read());
+        return new InFlightRules(in.read(), in.read(), in.read(), (int) in.read(), in.read(), readCaps(in));
+    }
+
+    private static InFlightCaps readCaps(StateBytes in) {
+        Map<String, Long> ofTier = new HashMap<>();
+        for (long left = in.read(); left > 0; left--) {
+            ofTier.put(in.readText(), in.read());
+        }
+        long ofClient = in.read();
+        return new InFlightCaps(ofTier, ofClient == 0 ? OptionalLong.empty() : OptionalLong.of(ofClient));
     }
 
     public static byte[] encode(OutflowState outflow) {

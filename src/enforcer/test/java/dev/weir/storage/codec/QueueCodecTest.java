@@ -17,6 +17,8 @@ import dev.weir.shape.backlog.QueueStore.Ticket;
 import dev.weir.shape.backlog.Slot;
 import dev.weir.shape.rules.BucketId;
 import dev.weir.shape.rules.Flow;
+import dev.weir.shape.rules.InFlightCaps;
+import dev.weir.shape.rules.InFlightRules;
 import dev.weir.shape.rules.Pacing;
 import dev.weir.shape.rules.QueueRules;
 import dev.weir.shape.rules.QueueTotal;
@@ -31,6 +33,7 @@ import java.util.Comparator;
 import java.util.List;
 import java.util.Map;
 import java.util.Optional;
+import java.util.OptionalLong;
 import java.util.Random;
 import org.junit.jupiter.api.Test;
 
@@ -90,6 +93,15 @@ class QueueCodecTest {
                 .build();
         QueueState queue = new QueueState(rules, 3);
         assertThat(QueueCodec.decodeQueue(QueueCodec.encode(queue))).isEqualTo(queue);
+        for (InFlightCaps caps : List.of(
+                InFlightCaps.NONE,
+                new InFlightCaps(Map.of("", 1L, "żółw", InFlightRules.MOST), OptionalLong.empty()),
+                new InFlightCaps(Map.of(), OptionalLong.of(3)))) {
+            QueueRules withSlots = QueueRules.builder("q", new InFlightRules(4, 5, 6, 7, 8, caps))
+                    .build();
+            QueueState stored = new QueueState(withSlots, 0);
+            assertThat(QueueCodec.decodeQueue(QueueCodec.encode(stored))).isEqualTo(stored);
+        }
         OutflowState outflow = new OutflowState(
                 new Pacing.Arrival(1_795_219_200_000_000_001L, 12),
                 1_795_219_200_000_000_000L,
