@@ -114,6 +114,15 @@ public final class JsonViews {
                     .put("weight", tier.share().weight())
                     .put("waiting", tier.waiting());
         }
+        ObjectNode inFlight = json.putObject("inFlight");
+        inFlight.put("requests", queue.inFlight().requests())
+                .put("slots", queue.inFlight().slots())
+                .put("retries", queue.inFlight().retries());
+        ArrayNode inFlightTiers = inFlight.putArray("tiers");
+        queue.inFlight().slotsByTier().forEach((tier, slots) -> inFlightTiers
+                .addObject()
+                .put("tier", tier.isEmpty() ? null : tier)
+                .put("slots", slots));
         json.set("rate", rate(queue.rules()));
         QueueView.SeveralBuckets several = queue.buckets() instanceof QueueView.SeveralBuckets all ? all : null;
         QueueView.OneBucket one = queue.buckets() instanceof QueueView.OneBucket only ? only : null;

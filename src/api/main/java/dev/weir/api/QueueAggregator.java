@@ -249,8 +249,22 @@ final class QueueAggregator {
                         tiers,
                         number(state.get("oldestWaitMs")),
                         state.get("drainMs").longValue()),
+                inFlight(state.get("inFlight")),
                 buckets(state),
                 orders(state));
+    }
+
+    private static QueueView.InFlightView inFlight(JsonNode json) {
+        Map<String, Long> slotsByTier = new HashMap<>();
+        for (JsonNode tier : json.get("tiers")) {
+            String name = tier.get("tier").isNull() ? "" : tier.get("tier").textValue();
+            slotsByTier.put(name, tier.get("slots").longValue());
+        }
+        return new QueueView.InFlightView(
+                json.get("requests").longValue(),
+                json.get("slots").longValue(),
+                slotsByTier,
+                json.get("retries").longValue());
     }
 
     private static OrdersView orders(JsonNode state) {

@@ -112,6 +112,18 @@ class DrainingQueuesTest {
     }
 
     @Test
+    void what_is_in_flight_is_added_over_all_instances() throws Exception {
+        QueueView own =
+                draining("mail", 2).withInFlight(new QueueView.InFlightView(2, 5, Map.of("gold", 4L, "", 1L), 1));
+        QueueView others = draining("mail", 3).withInFlight(new QueueView.InFlightView(1, 2, Map.of("gold", 2L), 3));
+        here.queue = new Result.Partial<>(own, Set.of(other.address()));
+        there.queue = new Result.Partial<>(others, Set.of(service.address()));
+        assertThat(caller.get("/v1/queues/mail").json().at("/state/inFlight").toString())
+                .isEqualTo("{\"requests\":3,\"slots\":7,\"retries\":4,"
+                        + "\"tiers\":[{\"tier\":null,\"slots\":1},{\"tier\":\"gold\",\"slots\":6}]}");
+    }
+
+    @Test
     void instances_that_do_not_respond_are_named() throws Exception {
         here.draining = new Result.Partial<>(new TreeMap<>(), Set.of(NOBODY, other.address()));
         there.draining = new Result.NotReady<>("moving");

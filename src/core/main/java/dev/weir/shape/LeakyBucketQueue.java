@@ -11,6 +11,7 @@ import dev.weir.event.Rejection;
 import dev.weir.event.Release;
 import dev.weir.event.Request;
 import dev.weir.event.RequestKind;
+import dev.weir.shape.backlog.Attempts;
 import dev.weir.shape.backlog.BucketContents;
 import dev.weir.shape.backlog.Head;
 import dev.weir.shape.backlog.QueueBacklog;
@@ -317,10 +318,7 @@ final class LeakyBucketQueue {
      * @param current the rules in force, null if the queue was deleted
      */
     QueueView view(QueueRules current, long nowNanos) {
-        return simulate(
-                current,
-                nowNanos,
-                () -> new QueueView(
+        return simulate(current, nowNanos, () -> new QueueView(
                         rules,
                         isDeleted,
                         new QueueView.BacklogView(
@@ -338,7 +336,14 @@ final class LeakyBucketQueue {
                                                         waitingRequests.next().headCost())
                                         ? null
                                         : (Long)
-                                                turnNanos(waitingRequests.next().headCost()))));
+                                                turnNanos(waitingRequests.next().headCost())))
+                .withInFlight(inFlightView()));
+    }
+
+    private QueueView.InFlightView inFlightView() {
+        Attempts attempts = waitingRequests.attempts();
+        return new QueueView.InFlightView(
+                attempts.inFlight(), attempts.slots(), attempts.slotsByTier(), attempts.waiting());
     }
 
     /** Like {@link #view}, for a bucket of a queue with key fields in which requests wait. */

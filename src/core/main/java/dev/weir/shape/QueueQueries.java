@@ -153,14 +153,16 @@ public final class QueueQueries {
         QueueBacklog backlog = queue.backlog();
         Long sinceMs = backlog.oldestEnqueuedAtMs();
         return new QueueView(
-                rules,
-                isDeleted,
-                new QueueView.BacklogView(
-                        backlog.requests(),
-                        backlog.tokens(),
-                        QueueView.tiers(rules, backlog.requestsByTier()),
-                        sinceMs == null ? null : (Long) Math.max(0, nowNanos / NANOS_PER_MS - sinceMs),
-                        QueueView.drainMs(rules, backlog.tokens(), longest)),
-                new QueueView.SeveralBuckets(queue.size(), queue.hotSize(), LongestKeys.of(longest)));
+                        rules,
+                        isDeleted,
+                        new QueueView.BacklogView(
+                                backlog.requests(),
+                                backlog.tokens(),
+                                QueueView.tiers(rules, backlog.requestsByTier()),
+                                sinceMs == null ? null : (Long) Math.max(0, nowNanos / NANOS_PER_MS - sinceMs),
+                                QueueView.drainMs(rules, backlog.tokens(), longest)),
+                        new QueueView.SeveralBuckets(queue.size(), queue.hotSize(), LongestKeys.of(longest)))
+                .withInFlight(new QueueView.InFlightView(
+                        backlog.inFlight(), backlog.slots(), backlog.slotsByTier(), backlog.retries()));
     }
 }

@@ -19,19 +19,54 @@ import java.util.TreeSet;
  * @param isDeleted whether the queue was deleted, or got another key; it admits no more requests and drains by its last
  *     rules
  * @param backlog the waiting requests
+ * @param inFlight the released requests that have not ended
  * @param buckets the bucket or buckets in which they wait
  * @param orders the commands of operators that are in effect
  */
-public record QueueView(QueueRules rules, boolean isDeleted, BacklogView backlog, Buckets buckets, OrdersView orders) {
+public record QueueView(
+        QueueRules rules,
+        boolean isDeleted,
+        BacklogView backlog,
+        InFlightView inFlight,
+        Buckets buckets,
+        OrdersView orders) {
 
-    /** Creates a view of a queue without commands. */
+    /** Creates a view of a queue without commands in which nothing is in flight. */
     public QueueView(QueueRules rules, boolean isDeleted, BacklogView backlog, Buckets buckets) {
-        this(rules, isDeleted, backlog, buckets, OrdersView.NONE);
+        this(rules, isDeleted, backlog, InFlightView.NONE, buckets, OrdersView.NONE);
     }
 
     /** Returns this view with the commands that are in effect. */
     public QueueView withOrders(OrdersView others) {
-        return new QueueView(rules, isDeleted, backlog, buckets, others);
+        return new QueueView(rules, isDeleted, backlog, inFlight, buckets, others);
+    }
+
+    /** Returns this view with what is in flight. */
+    public QueueView withInFlight(InFlightView others) {
+        return new QueueView(rules, isDeleted, backlog, others, buckets, orders);
+    }
+
+    /**
+     * The released requests of all buckets that have not ended.
+     *
+     * @param requests how many are in flight
+     * @param slots the slots that these occupy
+     * @param slotsByTier the same by tier, for those that have any; the tier of requests without one is empty
+     * @param retries how many wait for another attempt; they are among the waiting requests
+     */
+    public record InFlightView(long requests, long slots, Map<String, Long> slotsByTier, long retries) {
+
+        public static final InFlightView NONE = new InFlightView(0, 0, Map.of(), 0);
+
+        public InFlightView {
+            slotsByTier = Collections.unmodifiableMap(new TreeMap<>(slotsByTier));
+        }
+
+        private InFlightView plus(InFlightView others) {
+            Map<String, Long> byTier = new TreeMap<>(slotsByTier);
+            others.slotsByTier.forEach((tier, more) -> byTier.merge(tier, more, Long::sum));
+            return new InFlightView(requests + others.requests, slots + others.slots, byTier, retries + others.retries);
+        }
     }
 
     /**
@@ -140,6 +175,7 @@ public record QueueView(QueueRules rules, boolean isDeleted, BacklogView backlog
                 shown.rules,
                 shown.isDeleted,
                 backlogOfBoth,
+                inFlight.plus(others.inFlight),
                 new SeveralBuckets(bucketsOfBoth.keys, bucketsOfBoth.hotKeys, LongestKeys.of(bucketsOfBoth.longest)),
                 orders.mergedWith(others.orders));
     }

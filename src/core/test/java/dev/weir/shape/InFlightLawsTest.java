@@ -392,6 +392,25 @@ class InFlightLawsTest {
                 .as(context + ": time that only markers tell")
                 .isEqualTo(!live.isEmpty());
         live.values().stream().map(job -> job.key).distinct().forEach(this::checkNoneIdle);
+        checkView();
+    }
+
+    /** The view counts what is in flight, by tier, and what waits for another attempt. */
+    private void checkView() {
+        Map<String, Long> slotsByTier = live.values().stream()
+                .filter(job -> job.state == State.IN_FLIGHT)
+                .collect(Collectors.groupingBy(Job::tierName, Collectors.summingLong(job -> job.slots)));
+        assertThat(queue.shaper.queries().view("q", nowMs * MS).inFlight())
+                .as(context)
+                .isEqualTo(new QueueView.InFlightView(
+                        count(State.IN_FLIGHT),
+                        slotsByTier.values().stream().mapToLong(slots -> slots).sum(),
+                        slotsByTier,
+                        count(State.BACKOFF)));
+    }
+
+    private long count(State state) {
+        return live.values().stream().filter(job -> job.state == state).count();
     }
 
     private void timeOut() {

@@ -223,6 +223,11 @@ public final class Attempts {
         return slotsByTier.getOrDefault(tier, 0L);
     }
 
+    /** Returns how many slots the requests in flight of each tier occupy, for those that have any. */
+    public Map<String, Long> slotsByTier() {
+        return new TreeMap<>(slotsByTier);
+    }
+
     /** Returns how many slots the requests in flight occupy whose flows have this value. */
     long slotsOfValue(String value) {
         return slotsByValue.getOrDefault(value, 0L);

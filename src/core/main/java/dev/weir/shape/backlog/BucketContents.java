@@ -153,8 +153,9 @@ public record BucketContents(
         for (AttemptSummary attempt : attempts) {
             if (attempt.isWaiting()) {
                 backlog.add(attempt.flow().tier(), 1, QueueOccupancy.cappedCost(attempt.cost()));
+                backlog.addRetries(1);
             } else {
-                backlog.addInFlight(1, attempt.slots());
+                backlog.addInFlight(attempt.flow().tier(), 1, attempt.slots());
             }
         }
     }

@@ -25,6 +25,8 @@ public final class QueueBacklog {
     private long tokens;
     private long inFlight;
     private long slots;
+    private long retries;
+    private final Map<String, Long> slotsByTier = new HashMap<>(); // without those that have none
 
     /**
      * Creates an empty backlog.
@@ -51,10 +53,26 @@ public final class QueueBacklog {
     }
 
     /** Adds released requests that their workers process, or removes them if the numbers are negative. */
-    void addInFlight(long moreRequests, long moreSlots) {
+    void addInFlight(String tier, long moreRequests, long moreSlots) {
         inFlight += moreRequests;
         slots += moreSlots;
+        slotsByTier.merge(tier, moreSlots, (had, more) -> had + more == 0 ? null : (Long) (had + more));
         onInFlight.accept(moreRequests);
+    }
+
+    /** Adds a request that waits for another attempt, which {@link #add} counts too; or removes some. */
+    void addRetries(long more) {
+        retries += more;
+    }
+
+    /** Returns the number of waiting requests that wait for another attempt. */
+    public long retries() {
+        return retries;
+    }
+
+    /** Returns the slots that the requests in flight of each tier occupy, for those that have any. */
+    public Map<String, Long> slotsByTier() {
+        return new TreeMap<>(slotsByTier);
     }
 
     /** Returns the number of released requests that their workers process. */

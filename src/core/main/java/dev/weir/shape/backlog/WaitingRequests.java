@@ -385,10 +385,11 @@ public final class WaitingRequests {
 
     private void count(Place place, Attempted attempted, int sign) {
         if (attempted.phase() instanceof InFlight lasting) {
-            backlog.addInFlight(sign, sign * lasting.slots());
+            backlog.addInFlight(place.flow().tier(), sign, sign * lasting.slots());
         } else {
             long cost = QueueOccupancy.cappedCost(attempted.request().cost());
             backlog.add(place.flow().tier(), sign, sign * cost);
+            backlog.addRetries(sign);
         }
     }
 
