@@ -93,7 +93,12 @@ public final class RequestJson {
     /**
      * Parses a request of a kind like {@link #readNew(String, Supplier, long)}.
      *
+     * @param text a JSON object
      * @param kind the kind, which the text must not have; empty if the text has it
+     * @param requestIds returns an id for a request without one, except for RELEASE, RENEW and CANCEL, which need one
+     * @param nowMs the timestamp of the record, in ms since the epoch
+     * @return the request, which is not checked any further
+     * @throws IllegalArgumentException if the text is not a request; the message names the field
      */
     public static Request readNew(String text, Optional<RequestKind> kind, Supplier<String> requestIds, long nowMs) {
         return read(text, new Draft(requestIds, nowMs, Request.Source.NONE, true, kind));
