@@ -856,7 +856,8 @@ class WeirServiceTest {
 
     @Test
     void quoted_input_is_one_line_of_bounded_length() throws IOException {
-        String cancel = "{\"client\":\"alice\",\"kind\":\"CANCEL\",\"queue\":\"%s\"}".formatted("a\\n".repeat(100_000));
+        String cancel = "{\"requestId\":\"r\",\"client\":\"alice\",\"kind\":\"CANCEL\",\"queue\":\"%s\"}"
+                .formatted("a\\n".repeat(100_000));
         for (Reply reply : List.of(caller.post("/v1/peek", cancel), caller.get("/v1/policies?a%0Ab=1"))) {
             assertThat(reply.status()).isEqualTo(400);
             assertThat(reply.detail()).contains("a\\u000a").hasSizeLessThan(600);
