@@ -69,6 +69,9 @@ class GatewayFailureTest {
 
     private static final int TICKS_PER_REQUEST = 5;
 
+    /** How many requests to a gateway may be unanswered. */
+    private static final int MAX_WAITING = 100;
+
     /** How many allowed requests are counted to compare shares, how often at most, and half of an even share. */
     private static final int COUNTED = 120;
 
@@ -140,13 +143,16 @@ class GatewayFailureTest {
         enforcer.awaitRunning(PATIENCE);
         ScheduledExecutorService load = Executors.newSingleThreadScheduledExecutor();
         open.add(load::shutdownNow);
-        var unused = load.scheduleAtFixedRate(this::ask, 0, INTERVAL_MS, TimeUnit.MILLISECONDS);
+        var unused = load.scheduleWithFixedDelay(this::ask, 0, INTERVAL_MS, TimeUnit.MILLISECONDS);
         gateways.forEach(GatewayProcess::awaitDecisions);
     }
 
     private void ask() {
         ticks++;
         for (GatewayProcess gateway : gateways) {
+            if (gateway.waiting() >= MAX_WAITING) {
+                continue; // a slow machine, or the paused gateway
+            }
             gateway.authorize("/hour");
             if (ticks % TICKS_PER_REQUEST == 0) {
                 var unused = gateway.decide("/second", TIMEOUT).thenAccept(perSecond.get(gateway)::add);
@@ -211,9 +217,10 @@ class GatewayFailureTest {
 
     private void assertClocks() throws Exception {
         for (int i = 0; i < AHEAD.size() && hasWrongClocks; i++) {
-            Duration ahead =
-                    Duration.between(ZonedDateTime.now(), gateways.get(i).wallClock());
-            assertThat(ahead.minus(AHEAD.get(i))).isBetween(Duration.ofSeconds(-30), Duration.ofSeconds(30));
+            ZonedDateTime before = ZonedDateTime.now();
+            ZonedDateTime itsTime = gateways.get(i).wallClock().minus(AHEAD.get(i));
+            assertThat(itsTime)
+                    .isBetween(before.minusSeconds(30), ZonedDateTime.now().plusSeconds(30));
         }
     }
 
