@@ -43,8 +43,8 @@ import picocli.CommandLine.Spec;
         description = {
             "Replays real web traffic with an embedded broker.",
             "Starts a broker and the enforcer in this process, sends thirteen hours of requests to a web server, and"
-                    + " prints who was limited and how long requests waited. Then two workers share some jobs, and one"
-                    + " dies. All data is deleted at the end."
+                    + " prints who was limited and how long requests waited. Then a worker of a queue dies, and"
+                    + " another takes over. All data is deleted at the end."
         })
 final class DemoCommand implements Callable<Integer> {
 

@@ -20,7 +20,7 @@ import java.util.concurrent.atomic.LongAdder;
 import java.util.stream.IntStream;
 import org.apache.kafka.clients.consumer.ConsumerConfig;
 
-/** The last chapter of the demo: jobs of three tiers with at most so many at a time, and two workers, one of which dies. */
+/** The last chapter of the demo: jobs of three tiers, at most so many at a time. A worker dies, and another takes over. */
 final class DemoWorkers {
 
     private static final int SLOTS = 6;
@@ -42,14 +42,12 @@ final class DemoWorkers {
                 tiers: {commercial: {priority: 1}, academic: {weight: 4}}
             """.formatted(SLOTS);
 
-    private static final int THREADS = SLOTS / 2;
-
     private final WeirConfig config;
     private final LongAdder attempts = new LongAdder();
     private final Map<String, Long> doneNanos = new ConcurrentHashMap<>(); // when each job was done first
     private final CountDownLatch allDone = new CountDownLatch(JOBS);
-    private final Semaphore worksOn = new Semaphore(THREADS); // jobs that the dying worker does before
-    private final CountDownLatch dying = new CountDownLatch(THREADS);
+    private final Semaphore worksOn = new Semaphore(SLOTS); // jobs that the dying worker does before
+    private final CountDownLatch dying = new CountDownLatch(SLOTS);
     private final CountDownLatch end = new CountDownLatch(1);
 
     DemoWorkers(WeirConfig config) {
@@ -63,7 +61,8 @@ final class DemoWorkers {
      */
     void run(PrintWriter out, Duration patience) throws InterruptedException {
         out.println();
-        out.printf("Queueing %d jobs, at most %d at a time, for two workers. One dies ...%n", JOBS, SLOTS);
+        out.printf(
+                "Queueing %d jobs, at most %d at a time. A worker dies, and another one takes over ...%n", JOBS, SLOTS);
         out.flush();
         long startNanos = System.nanoTime();
         try (RequestSender sender = new RequestSender(config)) {
@@ -71,11 +70,13 @@ final class DemoWorkers {
                 sender.send(job(i));
             }
         }
-        try (ReleaseWorker living = worker(this::work, patience)) {
+        try {
             try (ReleaseWorker mortal = worker(this::workAndDie, Duration.ZERO)) {
                 await(dying, patience);
             }
-            await(allDone, patience);
+            try (ReleaseWorker living = worker(this::work, patience)) {
+                await(allDone, patience);
+            }
         } finally {
             end.countDown();
         }
@@ -102,7 +103,7 @@ final class DemoWorkers {
         };
         return ReleaseWorker.builder(settings, ofJobs)
                 .prefix(config.topics().prefix())
-                .threads(THREADS)
+                .threads(SLOTS)
                 .finishWithin(finishWithin)
                 .start();
     }
