@@ -92,7 +92,7 @@ public record QueueView(
      *
      * @param released the number of releases so far
      * @param nextReleaseAtNanos when the next request is released if nothing else arrives and it does not expire before,
-     *     in nanoseconds since the epoch; null if none waits, with a total, or if it is paused
+     *     in nanoseconds since the epoch; null if none waits, with a total, if it waits for slots, or if it is paused
      */
     public record OneBucket(long released, Long nextReleaseAtNanos) implements Buckets {}
 

@@ -389,7 +389,7 @@ class InFlightLawsTest {
         givenUpSeen = queue.givenUp.size();
         decisionsSeen = queue.decisions.size();
         assertThat(queue.shaper.needsTime())
-                .as(context + ": time that only markers tell")
+                .as(context + ": whether the time is needed")
                 .isEqualTo(!live.isEmpty());
         live.values().stream().map(job -> job.key).distinct().forEach(this::checkNoneIdle);
         checkView();

@@ -76,9 +76,7 @@ public final class Attempts {
     private final TreeMap<Flow, TreeMap<Long, Retry>> due = new TreeMap<>(); // by position, that is, by arrival
     private final TreeMap<Long, Place> waiting = new TreeMap<>(); // those in backoff or due, by number
     private long dueCount;
-    private long inFlight;
-    private long slots;
-    private final Map<String, Long> slotsByTier = new HashMap<>(); // without those that have none
+    private final InFlightCounts inFlight = new InFlightCounts();
     private final Map<String, Long> slotsByValue = new HashMap<>();
 
     Attempts() {}
@@ -121,16 +119,10 @@ public final class Attempts {
 
     private void count(Timed one, int sign) {
         if (one.isInFlight) {
-            long more = sign * one.slots;
-            inFlight += sign;
-            slots += more;
-            add(more, one.place.flow().tier(), slotsByTier);
-            add(more, one.place.flow().value(), slotsByValue);
+            Flow flow = one.place.flow();
+            inFlight.add(flow.tier(), sign, sign * one.slots);
+            InFlightCounts.add(flow.value(), sign * one.slots, slotsByValue);
         }
-    }
-
-    private static void add(long more, String name, Map<String, Long> sums) {
-        sums.merge(name, more, (had, added) -> had + added == 0 ? null : (Long) (had + added));
     }
 
     /** Adds a request in backoff whose time is over. */
@@ -210,22 +202,22 @@ public final class Attempts {
 
     /** Returns how many requests are in flight. */
     public long inFlight() {
-        return inFlight;
+        return inFlight.requests();
     }
 
     /** Returns how many slots the requests in flight occupy. */
     public long slots() {
-        return slots;
+        return inFlight.slots();
     }
 
     /** Returns how many slots the requests in flight of a tier occupy. */
     long slotsOfTier(String tier) {
-        return slotsByTier.getOrDefault(tier, 0L);
+        return inFlight.slotsOfTier(tier);
     }
 
     /** Returns how many slots the requests in flight of each tier occupy, for those that have any. */
     public Map<String, Long> slotsByTier() {
-        return new TreeMap<>(slotsByTier);
+        return inFlight.slotsByTier();
     }
 
     /** Returns how many slots the requests in flight occupy whose flows have this value. */

@@ -23,10 +23,8 @@ public final class QueueBacklog {
     private int intervalBits; // an interval is two to this power, in ms
     private long requests;
     private long tokens;
-    private long inFlight;
-    private long slots;
     private long retries;
-    private final Map<String, Long> slotsByTier = new HashMap<>(); // without those that have none
+    private final InFlightCounts inFlight = new InFlightCounts();
 
     /**
      * Creates an empty backlog.
@@ -48,15 +46,13 @@ public final class QueueBacklog {
     void add(String tier, long moreRequests, long moreTokens) {
         requests += moreRequests;
         tokens += moreTokens;
-        requestsByTier.merge(tier, moreRequests, (had, more) -> had + more == 0 ? null : (Long) (had + more));
+        InFlightCounts.add(tier, moreRequests, requestsByTier);
         onWaiting.accept(moreRequests);
     }
 
     /** Adds released requests that their workers process, or removes them if the numbers are negative. */
     void addInFlight(String tier, long moreRequests, long moreSlots) {
-        inFlight += moreRequests;
-        slots += moreSlots;
-        slotsByTier.merge(tier, moreSlots, (had, more) -> had + more == 0 ? null : (Long) (had + more));
+        inFlight.add(tier, moreRequests, moreSlots);
         onInFlight.accept(moreRequests);
     }
 
@@ -72,17 +68,17 @@ public final class QueueBacklog {
 
     /** Returns the slots that the requests in flight of each tier occupy, for those that have any. */
     public Map<String, Long> slotsByTier() {
-        return new TreeMap<>(slotsByTier);
+        return inFlight.slotsByTier();
     }
 
     /** Returns the number of released requests that their workers process. */
     public long inFlight() {
-        return inFlight;
+        return inFlight.requests();
     }
 
     /** Returns the slots that these occupy. */
     public long slots() {
-        return slots;
+        return inFlight.slots();
     }
 
     /** Adds the time at which the first request of a flow was queued. */

@@ -173,7 +173,8 @@ final class RestartCheck {
     private static QueueView kept(QueueView view) {
         return view == null
                 ? null
-                : new QueueView(view.rules(), view.isDeleted(), view.backlog(), kept(view.buckets()));
+                : new QueueView(view.rules(), view.isDeleted(), view.backlog(), kept(view.buckets()))
+                        .withInFlight(view.inFlight());
     }
 
     private static QueueView.Buckets kept(QueueView.Buckets buckets) {
