@@ -38,6 +38,7 @@ final class DemoWorkers {
               - id: jobs
                 max-in-flight: %d
                 ack-timeout: 2s
+                max-attempts: 1000
                 retry-backoff: 0ms
                 tiers: {commercial: {priority: 1}, academic: {weight: 4}}
             """.formatted(SLOTS);
