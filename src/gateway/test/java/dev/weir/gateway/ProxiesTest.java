@@ -115,10 +115,13 @@ class ProxiesTest {
         }
     }
 
-    /** Opens a gateway with the recipe, but with patience: this machine may be busy. */
+    /**
+     * Opens a gateway with the recipe, but with patience: beyond a timeout requests pass, and this machine may be busy.
+     * The proxies of the recipes wait 21 s.
+     */
     private static Gateway openGateway(int port) throws Exception {
         String recipe = Files.readString(Path.of("src", "deploy", "proxies", "gateway.yaml"));
-        GatewayConfig config = GatewayFile.read("gateway.yaml", recipe.replace("timeout: 500ms", "timeout: 1500ms"))
+        GatewayConfig config = GatewayFile.read("gateway.yaml", recipe.replace("timeout: 500ms", "timeout: 20s"))
                 .gateway();
         return SharedWeir.get().open(config, port);
     }
