@@ -1,17 +1,13 @@
 package dev.weir.shape;
 
-import dev.weir.event.Acknowledgement;
 import dev.weir.event.Admission;
 import dev.weir.event.Decision;
 import dev.weir.event.LimitStatus;
 import dev.weir.event.Outcome;
 import dev.weir.event.Reason;
-import dev.weir.event.Receipt;
-import dev.weir.event.Rejection;
 import dev.weir.event.Release;
 import dev.weir.event.Request;
 import dev.weir.event.RequestKind;
-import dev.weir.shape.backlog.Attempts;
 import dev.weir.shape.backlog.BucketContents;
 import dev.weir.shape.backlog.Head;
 import dev.weir.shape.backlog.QueueBacklog;
@@ -20,25 +16,19 @@ import dev.weir.shape.backlog.QueueStore;
 import dev.weir.shape.backlog.QueueStore.Place;
 import dev.weir.shape.backlog.Slot;
 import dev.weir.shape.backlog.Slot.Attempted;
-import dev.weir.shape.backlog.Slot.Phase.Backoff;
-import dev.weir.shape.backlog.Slot.Phase.InFlight;
 import dev.weir.shape.backlog.Slot.Waiting;
 import dev.weir.shape.backlog.WaitingRequests;
 import dev.weir.shape.backlog.WorkBudget;
 import dev.weir.shape.rules.BucketId;
 import dev.weir.shape.rules.Flow;
 import dev.weir.shape.rules.InFlightRules;
-import dev.weir.shape.rules.Pacing;
 import dev.weir.shape.rules.QueueDecisions;
 import dev.weir.shape.rules.QueueRules;
 import dev.weir.shape.total.OutflowState;
 import dev.weir.time.DueTime;
-import java.util.HashMap;
 import java.util.List;
-import java.util.Map;
 import java.util.function.BiConsumer;
 import java.util.function.Consumer;
-import java.util.function.Supplier;
 
 /**
  * A leaky bucket used as a queue. Requests arrive at any rate and leave at a steady one: higher priorities first,
@@ -83,13 +73,11 @@ final class LeakyBucketQueue {
     private final BucketId id;
     private final EffectLog effects;
     private final WaitingRequests waitingRequests;
-    private QueueRules rules;
-    private Pacing pacing;
-    private OutflowState outflow;
+    private final AttemptLifecycle attempts;
+    private BucketTerms terms;
     private long clockNanos;
     private long scheduledNanos;
     private long scheduleOrder = -1;
-    private boolean isDeleted;
     private boolean isPaused; // by a command, as of the last use
     private long resumedNanos; // nothing is released before, although a total may have unused time
     private long purgedBelow; // the number below which requests are purged; 0 if none are
@@ -107,11 +95,11 @@ final class LeakyBucketQueue {
         id = state.id();
         this.effects = effects;
         PacedQueueRules counted = queueRules.withPace(state.limit(), state.perMs(), state.burst());
-        rules = counted.rules();
-        pacing = counted.pacing();
-        outflow = state.outflow();
+        terms = new BucketTerms(counted.rules(), counted.pacing(), state.outflow(), false);
         isSummarized = state.contents() != null;
-        waitingRequests = new WaitingRequests(rules, pacing, state.contents(), store, backlog);
+        waitingRequests =
+                new WaitingRequests(counted.rules(), counted.pacing(), state.contents(), store, backlog);
+        attempts = new AttemptLifecycle(id, waitingRequests, effects);
     }
 
     /** Returns the state of a bucket that has released nothing. */
@@ -132,7 +120,8 @@ final class LeakyBucketQueue {
     /** Returns the state to store. It includes a summary of what waits if that {@linkplain #isSmall is small}. */
     BucketState state() {
         BucketContents contents = isSmall() ? waitingRequests.contents() : null;
-        return new BucketState(id, rules.limit(), rules.perMs(), rules.burst(), outflow, contents, List.of());
+        QueueRules rules = terms.rules();
+        return new BucketState(id, rules.limit(), rules.perMs(), rules.burst(), terms.outflow(), contents, List.of());
     }
 
     /** Returns whether the bucket has a key and few enough flows for its state to list them. */
@@ -158,7 +147,7 @@ final class LeakyBucketQueue {
 
     /** Returns when the bucket becomes idle if nothing else arrives. */
     long idleNanos() {
-        return Math.max(outflow.arrival().ceilNanos(), outflow.lastNanos());
+        return terms.idleNanos();
     }
 
     /** Returns whether {@link #state} has changed since the last call. */
@@ -172,7 +161,7 @@ final class LeakyBucketQueue {
 
     /** Returns whether the bucket would change if these rules were put in force. */
     boolean isOutdated(QueueRules current) {
-        return rules != current && !rules.equals(current);
+        return terms.rules() != current && !terms.rules().equals(current);
     }
 
     /**
@@ -200,25 +189,18 @@ final class LeakyBucketQueue {
     /** Puts rules in force, also for waiting requests. Only their expiry was set when they arrived and stays. */
     void setRules(PacedQueueRules newRules, long nowNanos) {
         advanceTo(nowNanos);
-        isDeleted = false;
-        if (newRules.rules() == rules) {
+        terms = terms.deleted(false);
+        QueueRules before = terms.rules();
+        if (newRules.rules() == before) {
             return;
         }
-        if (newRules.rules().equals(rules)) {
-            rules = newRules.rules();
+        if (newRules.rules().equals(before)) {
+            terms = terms.withEqual(newRules.rules());
             return;
         }
-        adoptRules(newRules);
-        waitingRequests.setRules(rules, pacing);
+        terms = terms.adopt(newRules, clockNanos);
+        waitingRequests.setRules(terms.rules(), terms.pacing());
         isChanged = true;
-    }
-
-    private void adoptRules(PacedQueueRules newRules) {
-        rules = newRules.rules();
-        Pacing old = pacing;
-        pacing = newRules.pacing();
-        outflow = new OutflowState(
-                pacing.adopt(old, outflow.arrival(), clockNanos), outflow.lastNanos(), outflow.sequence(), clockNanos);
     }
 
     /**
@@ -258,7 +240,7 @@ final class LeakyBucketQueue {
 
     /** Stops admission. Waiting requests leave by the last rules. */
     void delete() {
-        isDeleted = true;
+        terms = terms.deleted(true);
     }
 
     /**
@@ -270,93 +252,33 @@ final class LeakyBucketQueue {
      */
     void offer(Admission admission, long number, long enqueuedAtMs, long nowNanos) {
         advanceTo(nowNanos);
-        Decision decision = decisionFor(admission, enqueuedAtMs);
+        Decision decision = answers().toRequest(admission, enqueuedAtMs);
+        QueueRules rules = terms.rules();
         if (decision.outcome() == Outcome.QUEUED && admission.request().kind() != RequestKind.PEEK) {
             Waiting evicted = waitingRequests.size() >= rules.capacity() ? removeNewestOfLowest() : null;
             QueueExpiry expiry = QueueExpiry.of(rules, admission.request().deadlineMs(), enqueuedAtMs);
             waitingRequests.enter(rules.flowOf(admission.request()), admission, number, enqueuedAtMs, expiry.atMs());
             if (evicted != null) { // the time of the next release depends on the new request
-                answer(evicted.admission(), forecast().noRoom(evicted.admission(), Reason.EVICTED));
+                answer(evicted.admission(), answers().forecast().noRoom(evicted.admission(), Reason.EVICTED));
             }
         }
         answer(admission, decision);
     }
 
-    /** Returns the decision on a request that arrives now. */
-    private Decision decisionFor(Admission admission, long enqueuedAtMs) {
-        return isDeleted
-                ? QueueDecisions.noQueue(admission, nowMs())
-                : forecast().decide(admission, enqueuedAtMs);
-    }
-
-    private QueueForecast forecast() {
-        return new QueueForecast(rules, pacing, outflow, waitingRequests, clockNanos, isPaused);
+    /** Returns what this bucket answers at the time of its last use. */
+    private BucketAnswers answers() {
+        return new BucketAnswers(id, terms, waitingRequests, attempts, clockNanos, isPaused);
     }
 
     /**
-     * Returns the decision on a request, or on a cancellation, that arrives now. Changes nothing.
+     * Returns what this bucket would answer at a time.
      *
      * @param current the rules in force, null if the queue was deleted
      */
-    Decision check(Admission admission, QueueRules current, long nowNanos) {
-        return simulate(current, nowNanos, () -> {
-            if (admission.request().kind() == RequestKind.CANCEL) {
-                return cancelResult(admission, find(admission));
-            }
-            if (admission.request().kind().isAcknowledgement()) {
-                return isOpen(attempted(admission), admission)
-                        ? QueueDecisions.acknowledged(admission, nowMs())
-                        : QueueDecisions.staleAttempt(admission, nowMs());
-            }
-            return decisionFor(admission, nowMs());
-        });
-    }
-
-    /**
-     * Returns the current state of the bucket. Changes nothing.
-     *
-     * @param current the rules in force, null if the queue was deleted
-     */
-    QueueView view(QueueRules current, long nowNanos) {
-        return simulate(current, nowNanos, () -> new QueueView(
-                        rules,
-                        isDeleted,
-                        new QueueView.BacklogView(
-                                waitingRequests.size(),
-                                waitingRequests.occupancy().tokens(),
-                                tiers(),
-                                oldestWaitMs(),
-                                forecast().drainMs()),
-                        new QueueView.OneBucket(
-                                outflow.sequence(),
-                                waitingRequests.next() == null
-                                                || isPaused
-                                                || rules.total() != null
-                                                || !waitingRequests.hasSlots(
-                                                        waitingRequests.next().headCost())
-                                        ? null
-                                        : (Long)
-                                                turnNanos(waitingRequests.next().headCost())))
-                .withInFlight(inFlightView()));
-    }
-
-    private QueueView.InFlightView inFlightView() {
-        Attempts attempts = waitingRequests.attempts();
-        return new QueueView.InFlightView(
-                attempts.inFlight(), attempts.slots(), attempts.slotsByTier(), attempts.waiting());
-    }
-
-    /** Like {@link #view}, for a bucket of a queue with key fields in which requests wait. */
-    QueueView.KeyView viewOfKey(QueueRules current, long nowNanos) {
-        return simulate(
-                current,
-                nowNanos,
-                () -> new QueueView.KeyView(
-                        id.values(),
-                        waiting(),
-                        waitingRequests.occupancy().tokens(),
-                        oldestWaitMs(),
-                        forecast().drainMs()));
+    BucketAnswers answers(QueueRules current, long nowNanos) {
+        long atNanos = Math.max(clockNanos, nowNanos);
+        BucketTerms then = terms.under(current, atNanos);
+        return new BucketAnswers(id, then, waitingRequests, attempts, atNanos, isPaused);
     }
 
     /** Returns the number of waiting requests. */
@@ -369,69 +291,16 @@ final class LeakyBucketQueue {
         return waitingRequests.oldestEnqueuedAtMs();
     }
 
-    private Long oldestWaitMs() {
-        Long sinceMs = waitingRequests.oldestEnqueuedAtMs();
-        return sinceMs == null ? null : (Long) Math.max(0, nowMs() - sinceMs);
-    }
-
-    private List<QueueView.TierView> tiers() {
-        Map<String, Long> waiting = new HashMap<>();
-        QueueOccupancy occupancy = waitingRequests.occupancy();
-        occupancy.tiers().forEach(tier -> waiting.put(tier, occupancy.size(tier)));
-        return QueueView.tiers(rules, waiting);
-    }
-
-    /**
-     * Evaluates a question at a given time and by given rules, and then restores the previous state. Waiting requests
-     * remain in the order of the previous rules if these have changed since the queue was last worked on.
-     */
-    private <T> T simulate(QueueRules current, long nowNanos, Supplier<T> question) {
-        QueueRules rulesBefore = rules;
-        Pacing pacingBefore = pacing;
-        OutflowState outflowBefore = outflow;
-        boolean deletedBefore = isDeleted;
-        long clockBefore = clockNanos;
-        try {
-            advanceTo(nowNanos);
-            isDeleted = current == null;
-            if (current != null && !current.equals(rules)) {
-                adoptRules(PacedQueueRules.of(current));
-            }
-            return question.get();
-        } finally {
-            rules = rulesBefore;
-            pacing = pacingBefore;
-            outflow = outflowBefore;
-            isDeleted = deletedBefore;
-            clockNanos = clockBefore;
-        }
-    }
-
     /** Withdraws the request with the same requestId and client, the newest if there are several. Answers both. */
     void cancel(Admission cancel, long nowNanos) {
         advanceTo(nowNanos);
-        Place place = find(cancel);
-        Decision result = cancelResult(cancel, place);
+        Decision result = answers().toCancel(cancel);
         answer(cancel, result);
         if (result.outcome() == Outcome.ALLOWED) {
-            Admission withdrawn = remove(place).admission();
+            Admission withdrawn =
+                    remove(waitingRequests.find(WaitingRequests.ticket(cancel))).admission();
             answer(withdrawn, QueueDecisions.cancelled(withdrawn, nowMs()));
         }
-    }
-
-    /** Returns the place of the request that a CANCEL names; null if it does not wait and is not in flight. */
-    private Place find(Admission cancel) {
-        return waitingRequests.find(WaitingRequests.ticket(cancel));
-    }
-
-    private Decision cancelResult(Admission cancel, Place place) {
-        boolean isInFlight = place != null
-                && !waitingRequests.attempts().isEmpty()
-                && waitingRequests.attempted(place) != null
-                && waitingRequests.attempted(place).phase() instanceof InFlight;
-        return isInFlight
-                ? QueueDecisions.inFlight(cancel, nowMs())
-                : QueueDecisions.cancelResult(cancel, place != null, nowMs());
     }
 
     /** Removes a request that waits for its first attempt or another one. */
@@ -445,122 +314,10 @@ final class LeakyBucketQueue {
         return (Waiting) slot;
     }
 
-    /** Ends or prolongs the attempt that a worker acknowledges, and answers the worker. */
-    void acknowledge(Admission answer, long nowNanos) {
+    /** Ends or prolongs the attempt that a worker reports about, and answers the worker. */
+    void acknowledge(Admission report, long nowNanos) {
         advanceTo(nowNanos);
-        Place place = place(answer);
-        Attempted attempted = attempted(answer);
-        if (!isOpen(attempted, answer)) {
-            answer(answer, QueueDecisions.staleAttempt(answer, nowMs()));
-            return;
-        }
-        answer(answer, QueueDecisions.acknowledged(answer, nowMs()));
-        if (answer.request().kind() == RequestKind.EXTEND) {
-            extend(place, attempted);
-        } else {
-            complete(place, attempted, answer.request().acknowledgement());
-        }
-    }
-
-    private static Place place(Admission answer) {
-        Receipt receipt = answer.request().acknowledgement().attempt();
-        return new Place(new Flow(receipt.flow().tier(), receipt.flow().value()), receipt.position());
-    }
-
-    /** Returns the request that an answer names; null if it does not exist. */
-    private Attempted attempted(Admission answer) {
-        return waitingRequests.attempted(place(answer));
-    }
-
-    /** Returns whether an answer names an attempt of its client that has not ended. */
-    private boolean isOpen(Attempted attempted, Admission answer) {
-        Request request = answer.request();
-        return attempted != null
-                && attempted.attempt() == request.acknowledgement().attempt().attempt()
-                && attempted.request().admission().request().client().equals(request.client())
-                && attempted.phase() instanceof InFlight lasting
-                && lasting.untilMs() > nowMs();
-    }
-
-    private void extend(Place place, Attempted attempted) {
-        InFlight lasting = (InFlight) attempted.phase();
-        InFlightRules limits = rules.inFlight();
-        long untilMs = limits == null
-                ? lasting.untilMs()
-                : Math.min(nowMs() + limits.ackTimeoutMs(), lasting.startedAtMs() + limits.maxDurationMs());
-        InFlight claimed =
-                new InFlight(lasting.slots(), lasting.startedAtMs(), Math.max(lasting.untilMs(), untilMs), true);
-        waitingRequests.update(place, attempted, attempted.in(claimed));
-    }
-
-    private void complete(Place place, Attempted attempted, Acknowledgement outcome) {
-        switch (outcome.result()) {
-            case DONE -> waitingRequests.end(place, attempted);
-            case FAILED -> {
-                Admission failed = attempted.request().admission();
-                giveUp(place, attempted, QueueDecisions.failed(failed, nowMs()), Rejection.FAILED, outcome.error());
-            }
-            case RETRY -> {
-                Attempted failed = attempted.failed(outcome.error());
-                Long afterMs = outcome.retryAfterMs();
-                fail(place, attempted, failed, nowMs() + (afterMs != null ? afterMs : backoffMs(failed.failures())));
-            }
-        }
-    }
-
-    /**
-     * Has a request wait for its next attempt after one that failed, or gives it up.
-     *
-     * @param before the request before that failure
-     * @param failed the request with it
-     * @param retryAtMs when the next attempt can begin
-     */
-    private void fail(Place place, Attempted before, Attempted failed, long retryAtMs) {
-        InFlightRules limits = rules.inFlight();
-        if (limits != null && failed.failures() >= limits.maxAttempts()) {
-            Admission admission = failed.request().admission();
-            Decision decision = QueueDecisions.attemptsExhausted(admission, limits.maxAttempts(), nowMs());
-            giveUp(place, before, decision, Rejection.ATTEMPTS_EXHAUSTED, failed.error());
-        } else {
-            waitingRequests.update(place, before, failed.in(new Backoff(retryAtMs)));
-        }
-    }
-
-    private long backoffMs(int failures) {
-        return rules.inFlight() == null ? 0 : rules.inFlight().backoffMs(failures);
-    }
-
-    private void giveUp(Place place, Attempted attempted, Decision decision, Rejection rejection, String error) {
-        Admission admission = attempted.request().admission();
-        waitingRequests.end(place, attempted);
-        answer(admission, decision);
-        String attempts = attempted.attempt() == 1 ? "1 attempt" : attempted.attempt() + " attempts";
-        String detail = "queue " + rules.id() + ", after " + attempts + (error == null ? "" : ": " + error);
-        effects.add(new QueueEffect.GivenUp(admission, rejection, detail));
-    }
-
-    /** Ends the attempts that have lasted too long, and has requests wait for their turn whose backoff is over. */
-    private void endOverdue(WorkBudget budget) {
-        Place place = waitingRequests.overdue(nowMs());
-        while (place != null && budget.trySpend()) {
-            Attempted attempted = waitingRequests.attempted(place);
-            if (attempted.phase() instanceof InFlight lost) {
-                lose(place, attempted, lost);
-            } else {
-                waitingRequests.makeDue(place, attempted);
-            }
-            place = waitingRequests.overdue(nowMs());
-        }
-    }
-
-    private void lose(Place place, Attempted attempted, InFlight lost) {
-        if (lost.isClaimed()) {
-            Attempted failed = attempted.failed("not completed in time");
-            fail(place, attempted, failed, lost.untilMs() + backoffMs(failed.failures()));
-        } else {
-            Backoff backoff = new Backoff(lost.untilMs() + backoffMs(attempted.failures()));
-            waitingRequests.update(place, attempted, attempted.in(backoff));
-        }
+        attempts.acknowledge(report, terms.rules(), nowMs());
     }
 
     /**
@@ -570,7 +327,7 @@ final class LeakyBucketQueue {
      */
     void drain(long nowNanos, WorkBudget budget) {
         advanceTo(nowNanos);
-        endOverdue(budget);
+        attempts.endOverdue(terms.rules(), nowMs(), budget);
         if (mayRelease()) {
             release(budget);
         }
@@ -583,7 +340,7 @@ final class LeakyBucketQueue {
      */
     long dueNanos() {
         if (isUnused()) {
-            return id.isKeyed() || isDeleted ? idleNanos() : DueTime.NEVER;
+            return id.isKeyed() || terms.isDeleted() ? idleNanos() : DueTime.NEVER;
         }
         if (isPurging()) {
             return clockNanos;
@@ -597,12 +354,12 @@ final class LeakyBucketQueue {
     /** Returns when the next request can be written as released, or expires; {@link DueTime#NEVER} if it waits for slots. */
     private long releaseNanos() {
         Head next = waitingRequests.next();
-        long turnNanos = turnNanos(next.headCost());
+        long turnNanos = terms.turnNanos(next.headCost(), clockNanos);
         long expiryNanos = nanos(next.headExpiresAtMs());
         boolean expiresFirst = turnNanos > expiryNanos;
         return expiresFirst
                 ? expiryNanos
-                : waitingRequests.hasSlots(next.headCost()) ? turnNanos - lookAheadNanos() : DueTime.NEVER;
+                : waitingRequests.hasSlots(next.headCost()) ? turnNanos - terms.lookAheadNanos() : DueTime.NEVER;
     }
 
     private boolean mayRelease() {
@@ -637,10 +394,7 @@ final class LeakyBucketQueue {
      * {@link DueTime#NEVER} if it expires before.
      */
     long headTurnNanos() {
-        Head next = waitingRequests.next();
-        long paceNanos = pacing.earliestNanos(outflow.arrival(), next.headCost(), outflow.lastNanos());
-        long enqueuedNanos = Math.min(clockNanos, next.headEnqueuedAtMs() * NANOS_PER_MS); // unless time was set back
-        long turnNanos = Math.max(Math.max(paceNanos, enqueuedNanos), resumedNanos);
+        long turnNanos = Math.max(terms.earliestTurnNanos(waitingRequests.next(), clockNanos), resumedNanos);
         return turnNanos > headExpiryNanos() ? DueTime.NEVER : turnNanos;
     }
 
@@ -665,10 +419,7 @@ final class LeakyBucketQueue {
      * @param waiting the total cost of what waits
      */
     long tokensAt(long atNanos, long nanos, long waiting) {
-        long aheadNanos = Math.max(0, outflow.arrival().ceilNanos() - atNanos);
-        long used = aheadNanos == 0 ? 0 : pacing.slotsIn(aheadNanos) + 1;
-        long atPace = Math.max(0, rules.burst() - used) + pacing.slotsIn(nanos);
-        return Math.max(1, Math.min(waiting, Math.max(headCost(), atPace)));
+        return terms.tokensAt(atNanos, nanos, headCost(), waiting);
     }
 
     /** Releases the next request at a time that is not before its turn. */
@@ -680,7 +431,7 @@ final class LeakyBucketQueue {
     /** Expires what has to expire and ends the attempts that have lasted too long, without releasing anything. */
     void expire(long nowNanos, WorkBudget budget) {
         advanceTo(nowNanos);
-        endOverdue(budget);
+        attempts.endOverdue(terms.rules(), nowMs(), budget);
         for (Place place = waitingRequests.nextExpired(nowMs(), budget);
                 place != null;
                 place = waitingRequests.nextExpired(nowMs(), budget)) {
@@ -689,9 +440,9 @@ final class LeakyBucketQueue {
     }
 
     private void release(WorkBudget budget) {
-        long horizonNanos = clockNanos + lookAheadNanos();
+        long horizonNanos = clockNanos + terms.lookAheadNanos();
         for (Head next = waitingRequests.next(); next != null; next = waitingRequests.next()) {
-            long atNanos = turnNanos(next.headCost());
+            long atNanos = terms.turnNanos(next.headCost(), clockNanos);
             boolean expiresFirst = atNanos > nanos(next.headExpiresAtMs());
             boolean isDue = expiresFirst
                     ? next.headExpiresAtMs() <= nowMs()
@@ -708,33 +459,24 @@ final class LeakyBucketQueue {
     }
 
     private void release(Head head, long atNanos) {
-        Place place = head.head();
-        Slot slot = waitingRequests.slot(place);
+        Slot slot = waitingRequests.slot(head.head());
         Waiting waiting = slot instanceof Attempted retry ? retry.request() : (Waiting) slot;
+        InFlightRules limits = terms.rules().inFlight();
         Release.Attempt attempt = null;
-        if (rules.inFlight() == null) {
+        if (limits == null) {
             waitingRequests.serve(head, slot);
         } else {
-            Attempted attempted = attempt(slot, atNanos, rules.inFlight());
-            waitingRequests.release(head, slot, attempted);
-            attempt = new Release.Attempt(
-                    attempted.attempt(),
-                    receipt(place, attempted.attempt()).text(),
-                    rules.inFlight().ackTimeoutMs());
+            attempt = attempts.begin(head, slot, atNanos, limits);
         }
-        outflow = new OutflowState(
-                pacing.released(outflow.arrival(), waiting.cost(), atNanos),
-                atNanos,
-                outflow.sequence() + 1,
-                clockNanos);
+        terms = terms.released(waiting.cost(), atNanos, clockNanos);
         isChanged = true;
         Request request = waiting.admission().request();
         effects.release(
                 waiting.admission(),
-                Release.builder(request.requestId(), request.client(), rules.id())
+                Release.builder(request.requestId(), request.client(), id.queue())
                         .tier(request.tier())
                         .key(id.values())
-                        .sequence(outflow.sequence())
+                        .sequence(terms.outflow().sequence())
                         .enqueuedAtMs(waiting.enqueuedAtMs())
                         .releaseAtNanos(atNanos)
                         .cost(request.cost())
@@ -744,22 +486,6 @@ final class LeakyBucketQueue {
                         .build());
     }
 
-    /** Returns what is kept of a request that is released. */
-    private static Attempted attempt(Slot slot, long atNanos, InFlightRules limits) {
-        long atMs = -Math.floorDiv(-atNanos, NANOS_PER_MS);
-        Waiting waiting = slot instanceof Attempted retry ? retry.request() : ((Waiting) slot).released();
-        InFlight lasting = new InFlight(limits.slots(waiting.cost()), atMs, atMs + limits.ackTimeoutMs(), false);
-        return slot instanceof Attempted retry
-                ? new Attempted(waiting, retry.attempt() + 1, retry.failures(), lasting, retry.error())
-                : new Attempted(waiting, 1, 0, lasting, null);
-    }
-
-    private Receipt receipt(Place place, int attempt) {
-        Receipt.FlowName flow =
-                new Receipt.FlowName(place.flow().tier(), place.flow().value());
-        return new Receipt(rules.id(), id.values(), flow, place.position(), attempt);
-    }
-
     private void expire(Place place) {
         Slot slot = waitingRequests.slot(place);
         Waiting waiting = remove(place);
@@ -767,7 +493,7 @@ final class LeakyBucketQueue {
         Long deadlineMs = admission.request().deadlineMs();
         long expiresAtMs = slot instanceof Attempted ? deadlineMs : waiting.expiresAtMs();
         boolean isDeadline = deadlineMs != null && deadlineMs == expiresAtMs;
-        Long retryAfterMs = isDeadline || isDeleted ? null : forecast().retryAfterMs(admission.request(), true);
+        Long retryAfterMs = isDeadline || terms.isDeleted() ? null : answers().forecast().retryAfterMs(admission.request(), true);
         answer(
                 admission,
                 QueueDecisions.expired(admission, isDeadline ? "deadline" : "max-wait", retryAfterMs, expiresAtMs));
@@ -793,15 +519,6 @@ final class LeakyBucketQueue {
         return waiting;
     }
 
-    /** Returns when the next request can leave if it has this cost. */
-    private long turnNanos(long cost) {
-        return pacing.earliestNanos(outflow.arrival(), cost, Math.max(clockNanos, outflow.lastNanos()));
-    }
-
-    private long lookAheadNanos() {
-        return rules.lookAheadMs() * NANOS_PER_MS;
-    }
-
     private void answer(Admission admission, Decision decision) {
         effects.decide(admission, decision);
     }
@@ -813,8 +530,8 @@ final class LeakyBucketQueue {
     void stepBack(long nowNanos) {
         clockNanos = nowNanos;
         resumedNanos = Math.min(resumedNanos, nowNanos);
-        if (outflow.clockNanos() > nowNanos) {
-            outflow = outflow.movedTo(nowNanos);
+        if (terms.outflow().clockNanos() > nowNanos) {
+            terms = terms.movedTo(nowNanos);
             isChanged = true;
         }
     }

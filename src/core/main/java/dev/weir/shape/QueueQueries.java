@@ -47,7 +47,7 @@ public final class QueueQueries {
             LeakyBucketQueue bucket = peekBucket(BucketId.of(admission), null, nowNanos);
             return bucket == null
                     ? AdmissionRules.staleAttempt(admission, nowNanos)
-                    : bucket.check(admission, current, nowNanos);
+                    : bucket.answers(current, nowNanos).check(admission);
         }
         Decision fault = admissions.fault(admission, current, nowNanos);
         if (fault != null) {
@@ -56,7 +56,7 @@ public final class QueueQueries {
         LeakyBucketQueue bucket = peekBucket(BucketId.of(admission), current, nowNanos);
         return bucket == null
                 ? AdmissionRules.noQueue(admission, nowNanos)
-                : bucket.check(admission, current, nowNanos);
+                : bucket.answers(current, nowNanos).check(admission);
     }
 
     /**
@@ -78,14 +78,14 @@ public final class QueueQueries {
             return null;
         }
         if (!last.isKeyed()) {
-            return peekBucket(new BucketId(id, List.of()), current, nowNanos).view(current, nowNanos);
+            return peekBucket(new BucketId(id, List.of()), current, nowNanos).answers(current, nowNanos).view();
         }
         if (queue == null) {
             return QueueView.ofNoBuckets(last);
         }
         List<QueueView.KeyView> longest = new ArrayList<>();
         for (BucketId bucket : queue.longest()) {
-            longest.add(queue.peek(bucket).viewOfKey(current, nowNanos));
+            longest.add(queue.peek(bucket).answers(current, nowNanos).viewOfKey());
         }
         return combinedView(queue, last, current == null, longest, nowNanos);
     }
@@ -104,7 +104,7 @@ public final class QueueQueries {
         LeakyBucketQueue bucket = peekBucket(id, inForce, nowNanos);
         return bucket == null
                 ? null
-                : bucket.view(current, nowNanos).withOrders(id.isKeyed() ? orders.view(id) : orders.view(id.queue()));
+                : bucket.answers(current, nowNanos).view().withOrders(id.isKeyed() ? orders.view(id) : orders.view(id.queue()));
     }
 
     /**

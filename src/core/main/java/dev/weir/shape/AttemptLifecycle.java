@@ -1,0 +1,215 @@
+package dev.weir.shape;
+
+import dev.weir.event.Acknowledgement;
+import dev.weir.event.Admission;
+import dev.weir.event.Decision;
+import dev.weir.event.Receipt;
+import dev.weir.event.Rejection;
+import dev.weir.event.Release;
+import dev.weir.event.Request;
+import dev.weir.event.RequestKind;
+import dev.weir.shape.backlog.Head;
+import dev.weir.shape.backlog.QueueStore.Place;
+import dev.weir.shape.backlog.Slot;
+import dev.weir.shape.backlog.Slot.Attempted;
+import dev.weir.shape.backlog.Slot.Phase.Backoff;
+import dev.weir.shape.backlog.Slot.Phase.InFlight;
+import dev.weir.shape.backlog.Slot.Waiting;
+import dev.weir.shape.backlog.WaitingRequests;
+import dev.weir.shape.backlog.WorkBudget;
+import dev.weir.shape.rules.BucketId;
+import dev.weir.shape.rules.Flow;
+import dev.weir.shape.rules.InFlightRules;
+import dev.weir.shape.rules.QueueDecisions;
+import dev.weir.shape.rules.QueueRules;
+
+/**
+ * The life of the requests that a bucket with slots has released, from each release to its end: begun, claimed and
+ * extended by a worker, completed, failed, lost, repeated after a backoff, or given up.
+ *
+ * <pre>
+ *   begin ──▶ in flight ── done ─────────────────────────────▶ ended
+ *    ▲          │    └──── failed, or too many attempts ─────▶ given up: a decision, and a dead letter
+ *    │          │ retry, or overdue
+ *    │          ▼
+ *   due ◀──── backoff
+ * </pre>
+ *
+ * <p>An attempt is open until it is completed or its time is over. A worker is told by each answer whether it was. An
+ * attempt that is lost before a worker has claimed it does not count as failed.
+ */
+final class AttemptLifecycle {
+
+    private static final long NANOS_PER_MS = 1_000_000;
+
+    private final BucketId id;
+    private final WaitingRequests requests;
+    private final EffectLog effects;
+
+    AttemptLifecycle(BucketId id, WaitingRequests requests, EffectLog effects) {
+        this.id = id;
+        this.requests = requests;
+        this.effects = effects;
+    }
+
+    /**
+     * Begins the next attempt of the request that leaves next.
+     *
+     * @param before what is at its place
+     * @param atNanos when a worker can begin
+     */
+    Release.Attempt begin(Head head, Slot before, long atNanos, InFlightRules limits) {
+        Place place = head.head(); // the head of a flow changes with it
+        Attempted begun = begun(before, atNanos, limits);
+        requests.release(head, before, begun);
+        return new Release.Attempt(begun.attempt(), receipt(place, begun.attempt()).text(), limits.ackTimeoutMs());
+    }
+
+    private static Attempted begun(Slot before, long atNanos, InFlightRules limits) {
+        long atMs = -Math.floorDiv(-atNanos, NANOS_PER_MS);
+        Waiting waiting = before instanceof Attempted retry ? retry.request() : ((Waiting) before).released();
+        InFlight lasting = new InFlight(limits.slots(waiting.cost()), atMs, atMs + limits.ackTimeoutMs(), false);
+        return before instanceof Attempted retry
+                ? new Attempted(waiting, retry.attempt() + 1, retry.failures(), lasting, retry.error())
+                : new Attempted(waiting, 1, 0, lasting, null);
+    }
+
+    private Receipt receipt(Place place, int attempt) {
+        Receipt.FlowName flow =
+                new Receipt.FlowName(place.flow().tier(), place.flow().value());
+        return new Receipt(id.queue(), id.values(), flow, place.position(), attempt);
+    }
+
+    /** Returns whether the request at a place, null for none, is in flight. */
+    boolean isInFlight(Place place) {
+        return place != null
+                && !requests.attempts().isEmpty()
+                && requests.attempted(place) != null
+                && requests.attempted(place).phase() instanceof InFlight;
+    }
+
+    /** Returns the answer to a worker that reports now. Changes nothing. */
+    Decision answerTo(Admission report, long nowMs) {
+        return isOpen(requests.attempted(place(report)), report, nowMs)
+                ? QueueDecisions.acknowledged(report, nowMs)
+                : QueueDecisions.staleAttempt(report, nowMs);
+    }
+
+    /** Ends or prolongs the attempt that a worker reports about, if it is open, and answers the worker. */
+    void acknowledge(Admission report, QueueRules rules, long nowMs) {
+        Place place = place(report);
+        Attempted attempted = requests.attempted(place);
+        effects.decide(report, answerTo(report, nowMs));
+        if (!isOpen(attempted, report, nowMs)) {
+            return;
+        }
+        if (report.request().kind() == RequestKind.EXTEND) {
+            extend(place, attempted, rules, nowMs);
+        } else {
+            complete(place, attempted, report.request().acknowledgement(), rules, nowMs);
+        }
+    }
+
+    private static Place place(Admission report) {
+        Receipt receipt = report.request().acknowledgement().attempt();
+        return new Place(new Flow(receipt.flow().tier(), receipt.flow().value()), receipt.position());
+    }
+
+    /** Returns whether a report names an attempt of its client that has not ended. */
+    private static boolean isOpen(Attempted attempted, Admission report, long nowMs) {
+        Request request = report.request();
+        return attempted != null
+                && attempted.attempt() == request.acknowledgement().attempt().attempt()
+                && attempted.request().admission().request().client().equals(request.client())
+                && attempted.phase() instanceof InFlight lasting
+                && lasting.untilMs() > nowMs;
+    }
+
+    private void extend(Place place, Attempted attempted, QueueRules rules, long nowMs) {
+        InFlight lasting = (InFlight) attempted.phase();
+        InFlightRules limits = rules.inFlight();
+        long untilMs = limits == null
+                ? lasting.untilMs()
+                : Math.min(nowMs + limits.ackTimeoutMs(), lasting.startedAtMs() + limits.maxDurationMs());
+        InFlight claimed =
+                new InFlight(lasting.slots(), lasting.startedAtMs(), Math.max(lasting.untilMs(), untilMs), true);
+        requests.update(place, attempted, attempted.in(claimed));
+    }
+
+    private void complete(Place place, Attempted attempted, Acknowledgement outcome, QueueRules rules, long nowMs) {
+        switch (outcome.result()) {
+            case DONE -> requests.end(place, attempted);
+            case FAILED -> {
+                Decision decision =
+                        QueueDecisions.failed(attempted.request().admission(), nowMs);
+                giveUp(place, attempted, decision, Rejection.FAILED, outcome.error());
+            }
+            case RETRY -> {
+                Attempted failed = attempted.failed(outcome.error());
+                Long afterMs = outcome.retryAfterMs();
+                long backoffMs = afterMs != null ? afterMs : backoffMs(failed.failures(), rules);
+                fail(place, attempted, failed, nowMs + backoffMs, rules, nowMs);
+            }
+        }
+    }
+
+    /**
+     * Has a request wait for its next attempt after one that failed, or gives it up.
+     *
+     * @param before the request before that failure
+     * @param failed the request with it
+     * @param retryAtMs when the next attempt can begin
+     */
+    private void fail(
+            Place place, Attempted before, Attempted failed, long retryAtMs, QueueRules rules, long nowMs) {
+        InFlightRules limits = rules.inFlight();
+        if (limits != null && failed.failures() >= limits.maxAttempts()) {
+            Admission admission = failed.request().admission();
+            Decision decision = QueueDecisions.attemptsExhausted(admission, limits.maxAttempts(), nowMs);
+            giveUp(place, before, decision, Rejection.ATTEMPTS_EXHAUSTED, failed.error());
+        } else {
+            requests.update(place, before, failed.in(new Backoff(retryAtMs)));
+        }
+    }
+
+    private static long backoffMs(int failures, QueueRules rules) {
+        return rules.inFlight() == null ? 0 : rules.inFlight().backoffMs(failures);
+    }
+
+    private void giveUp(Place place, Attempted attempted, Decision decision, Rejection rejection, String error) {
+        Admission admission = attempted.request().admission();
+        requests.end(place, attempted);
+        effects.decide(admission, decision);
+        String attempts = attempted.attempt() == 1 ? "1 attempt" : attempted.attempt() + " attempts";
+        String detail = "queue " + id.queue() + ", after " + attempts + (error == null ? "" : ": " + error);
+        effects.add(new QueueEffect.GivenUp(admission, rejection, detail));
+    }
+
+    /**
+     * Ends the attempts that have lasted too long, and has requests wait for their turn whose backoff is over.
+     *
+     * @param budget the most steps of work
+     */
+    void endOverdue(QueueRules rules, long nowMs, WorkBudget budget) {
+        Place place = requests.overdue(nowMs);
+        while (place != null && budget.trySpend()) {
+            Attempted attempted = requests.attempted(place);
+            if (attempted.phase() instanceof InFlight lost) {
+                lose(place, attempted, lost, rules, nowMs);
+            } else {
+                requests.makeDue(place, attempted);
+            }
+            place = requests.overdue(nowMs);
+        }
+    }
+
+    private void lose(Place place, Attempted attempted, InFlight lost, QueueRules rules, long nowMs) {
+        if (lost.isClaimed()) {
+            Attempted failed = attempted.failed("not completed in time");
+            fail(place, attempted, failed, lost.untilMs() + backoffMs(failed.failures(), rules), rules, nowMs);
+        } else {
+            Backoff backoff = new Backoff(lost.untilMs() + backoffMs(attempted.failures(), rules));
+            requests.update(place, attempted, attempted.in(backoff));
+        }
+    }
+}
