@@ -62,7 +62,8 @@ final class AttemptLifecycle {
         Place place = head.head(); // the head of a flow changes with it
         Attempted begun = begun(before, atNanos, limits);
         requests.release(head, before, begun);
-        return new Release.Attempt(begun.attempt(), receipt(place, begun.attempt()).text(), limits.ackTimeoutMs());
+        return new Release.Attempt(
+                begun.attempt(), receipt(place, begun.attempt()).text(), limits.ackTimeoutMs());
     }
 
     private static Attempted begun(Slot before, long atNanos, InFlightRules limits) {
@@ -140,8 +141,7 @@ final class AttemptLifecycle {
         switch (outcome.result()) {
             case DONE -> requests.end(place, attempted);
             case FAILED -> {
-                Decision decision =
-                        QueueDecisions.failed(attempted.request().admission(), nowMs);
+                Decision decision = QueueDecisions.failed(attempted.request().admission(), nowMs);
                 giveUp(place, attempted, decision, Rejection.FAILED, outcome.error());
             }
             case RETRY -> {
@@ -160,8 +160,7 @@ final class AttemptLifecycle {
      * @param failed the request with it
      * @param retryAtMs when the next attempt can begin
      */
-    private void fail(
-            Place place, Attempted before, Attempted failed, long retryAtMs, QueueRules rules, long nowMs) {
+    private void fail(Place place, Attempted before, Attempted failed, long retryAtMs, QueueRules rules, long nowMs) {
         InFlightRules limits = rules.inFlight();
         if (limits != null && failed.failures() >= limits.maxAttempts()) {
             Admission admission = failed.request().admission();

@@ -57,8 +57,7 @@ record BucketAnswers(
     }
 
     QueueForecast forecast() {
-        return new QueueForecast(
-                terms.rules(), terms.pacing(), terms.outflow(), requests, clockNanos, isPaused);
+        return new QueueForecast(terms.rules(), terms.pacing(), terms.outflow(), requests, clockNanos, isPaused);
     }
 
     /** Returns the current state of the bucket. */

@@ -97,8 +97,7 @@ final class LeakyBucketQueue {
         PacedQueueRules counted = queueRules.withPace(state.limit(), state.perMs(), state.burst());
         terms = new BucketTerms(counted.rules(), counted.pacing(), state.outflow(), false);
         isSummarized = state.contents() != null;
-        waitingRequests =
-                new WaitingRequests(counted.rules(), counted.pacing(), state.contents(), store, backlog);
+        waitingRequests = new WaitingRequests(counted.rules(), counted.pacing(), state.contents(), store, backlog);
         attempts = new AttemptLifecycle(id, waitingRequests, effects);
     }
 
@@ -493,7 +492,8 @@ final class LeakyBucketQueue {
         Long deadlineMs = admission.request().deadlineMs();
         long expiresAtMs = slot instanceof Attempted ? deadlineMs : waiting.expiresAtMs();
         boolean isDeadline = deadlineMs != null && deadlineMs == expiresAtMs;
-        Long retryAfterMs = isDeadline || terms.isDeleted() ? null : answers().forecast().retryAfterMs(admission.request(), true);
+        Long retryAfterMs =
+                isDeadline || terms.isDeleted() ? null : answers().forecast().retryAfterMs(admission.request(), true);
         answer(
                 admission,
                 QueueDecisions.expired(admission, isDeadline ? "deadline" : "max-wait", retryAfterMs, expiresAtMs));

@@ -78,7 +78,9 @@ public final class QueueQueries {
             return null;
         }
         if (!last.isKeyed()) {
-            return peekBucket(new BucketId(id, List.of()), current, nowNanos).answers(current, nowNanos).view();
+            return peekBucket(new BucketId(id, List.of()), current, nowNanos)
+                    .answers(current, nowNanos)
+                    .view();
         }
         if (queue == null) {
             return QueueView.ofNoBuckets(last);
@@ -104,7 +106,9 @@ public final class QueueQueries {
         LeakyBucketQueue bucket = peekBucket(id, inForce, nowNanos);
         return bucket == null
                 ? null
-                : bucket.answers(current, nowNanos).view().withOrders(id.isKeyed() ? orders.view(id) : orders.view(id.queue()));
+                : bucket.answers(current, nowNanos)
+                        .view()
+                        .withOrders(id.isKeyed() ? orders.view(id) : orders.view(id.queue()));
     }
 
     /**

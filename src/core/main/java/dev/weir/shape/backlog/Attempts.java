@@ -7,10 +7,13 @@ import dev.weir.shape.backlog.Slot.Phase.InFlight;
 import dev.weir.shape.rules.Flow;
 import dev.weir.time.DueTime;
 import java.util.ArrayList;
+import java.util.Collections;
 import java.util.Comparator;
 import java.util.HashMap;
 import java.util.List;
 import java.util.Map;
+import java.util.NavigableMap;
+import java.util.NavigableSet;
 import java.util.Set;
 import java.util.TreeMap;
 import java.util.TreeSet;
@@ -72,14 +75,25 @@ public final class Attempts {
         }
     }
 
-    private final TreeSet<Timed> timed = new TreeSet<>(SOONEST_FIRST);
-    private final TreeMap<Flow, TreeMap<Long, Retry>> due = new TreeMap<>(); // by position, that is, by arrival
-    private final TreeMap<Long, Place> waiting = new TreeMap<>(); // those in backoff or due, by number
+    private NavigableSet<Timed> timed = Collections.emptyNavigableSet();
+    private NavigableMap<Flow, TreeMap<Long, Retry>> due = Collections.emptyNavigableMap(); // by position
+    private NavigableMap<Long, Place> waiting = Collections.emptyNavigableMap(); // those in backoff or due, by number
     private long dueCount;
-    private final InFlightCounts inFlight = new InFlightCounts();
-    private final Map<String, Long> slotsByValue = new HashMap<>();
+    private InFlightCounts inFlight = InFlightCounts.NONE;
+    private Map<String, Long> slotsByValue = Map.of();
 
     Attempts() {}
+
+    /** Makes room for the first request. Most buckets have none, and there are many buckets. */
+    private void makeRoom() {
+        if (inFlight == InFlightCounts.NONE) {
+            timed = new TreeSet<>(SOONEST_FIRST);
+            due = new TreeMap<>();
+            waiting = new TreeMap<>();
+            inFlight = new InFlightCounts();
+            slotsByValue = new HashMap<>();
+        }
+    }
 
     /** Restores what {@link #summaries} returned, except for those that are due. */
     void restore(AttemptSummary summary) {
@@ -110,6 +124,7 @@ public final class Attempts {
     }
 
     private void add(Timed added) {
+        makeRoom();
         timed.add(added);
         if (!added.isInFlight) {
             waiting.put(added.number, added.place);
@@ -127,6 +142,7 @@ public final class Attempts {
 
     /** Adds a request in backoff whose time is over. */
     void addDue(Place place, Attempted attempted) {
+        makeRoom();
         due.computeIfAbsent(place.flow(), flow -> new TreeMap<>()).put(place.position(), Retry.of(place, attempted));
         waiting.put(attempted.request().number(), place);
         dueCount++;

@@ -7,6 +7,9 @@ import java.util.TreeMap;
 /** How many requests are in flight, and which slots they occupy. */
 final class InFlightCounts {
 
+    /** Counts of nothing, to which nothing is added. */
+    static final InFlightCounts NONE = new InFlightCounts();
+
     private final Map<String, Long> slotsByTier = new HashMap<>(); // without those that have none
     private long requests;
     private long slots;
