@@ -35,7 +35,7 @@ class LayeringTest {
     private static final String[] CORE = {
         "dev.weir.decision..",
         "dev.weir.event",
-        "dev.weir.lease",
+        "dev.weir.lease..",
         "dev.weir.limit..",
         "dev.weir.policy",
         "dev.weir.shape..",
@@ -46,7 +46,14 @@ class LayeringTest {
     static final ArchRule limit_uses_only_java = uses("dev.weir.limit..");
 
     @ArchTest
-    static final ArchRule lease_uses_only_limit = uses("dev.weir.lease", "dev.weir.limit..");
+    static final ArchRule lease_uses_only_limit = uses("dev.weir.lease..", "dev.weir.limit..");
+
+    @ArchTest
+    static final ArchRule holders_of_leases_use_no_ledger =
+            uses("dev.weir.lease.holder", "dev.weir.lease", "dev.weir.limit..");
+
+    @ArchTest
+    static final ArchRule ledgers_use_no_holder = uses("dev.weir.lease.ledger", "dev.weir.lease", "dev.weir.limit..");
 
     @ArchTest
     static final ArchRule events_use_only_limit_and_lease =
@@ -58,7 +65,7 @@ class LayeringTest {
 
     @ArchTest
     static final ArchRule decisions_do_not_use_queues =
-            uses("dev.weir.decision..", "dev.weir.event", "dev.weir.lease", "dev.weir.limit..", "dev.weir.policy");
+            uses("dev.weir.decision..", "dev.weir.event", "dev.weir.lease..", "dev.weir.limit..", "dev.weir.policy");
 
     @ArchTest
     static final ArchRule queues_use_only_the_core = uses("dev.weir.shape..", CORE);
@@ -124,6 +131,7 @@ class LayeringTest {
                     "dev.weir.event",
                     "dev.weir.fault",
                     "dev.weir.lease",
+                    "dev.weir.lease.holder",
                     "dev.weir.limit..",
                     "dev.weir.policy",
                     "dev.weir.shape",

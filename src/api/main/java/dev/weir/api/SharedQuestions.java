@@ -1,7 +1,7 @@
 package dev.weir.api;
 
 import com.fasterxml.jackson.databind.JsonNode;
-import dev.weir.decision.SharedPolicyUsage;
+import dev.weir.decision.usage.SharedPolicyUsage;
 import dev.weir.lease.LeaseResponse;
 import dev.weir.query.InstanceQueries;
 import dev.weir.query.InstanceQueries.LedgerQuestion;

@@ -1,7 +1,7 @@
 package dev.weir.api;
 
-import dev.weir.decision.PolicyUsage;
-import dev.weir.decision.SharedPolicyUsage;
+import dev.weir.decision.usage.PolicyUsage;
+import dev.weir.decision.usage.SharedPolicyUsage;
 import dev.weir.event.Decision;
 import dev.weir.event.Request;
 import dev.weir.lease.LeaseResponse;

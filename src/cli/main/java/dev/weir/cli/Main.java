@@ -1,5 +1,7 @@
 package dev.weir.cli;
 
+import dev.weir.cli.policy.PoliciesCommand;
+import dev.weir.cli.queue.QueuesCommand;
 import dev.weir.console.RootCommand;
 import dev.weir.gateway.GatewayCommand;
 import java.io.PrintWriter;

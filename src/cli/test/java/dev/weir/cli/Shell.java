@@ -9,11 +9,11 @@ import java.io.IOException;
 import java.util.stream.Stream;
 
 /** Runs a command of {@code weir} in this process. */
-final class Shell {
+public final class Shell {
 
     private Shell() {}
 
-    static CapturedRun run(String... args) {
+    public static CapturedRun run(String... args) {
         return CapturedRun.of(Main::execute, args);
     }
 

@@ -6,7 +6,7 @@ import dev.weir.client.kafka.ReplyReader;
 import dev.weir.client.kafka.RequestCorrelation;
 import dev.weir.client.lease.LeasedDecisions;
 import dev.weir.event.Request;
-import dev.weir.lease.ClockStepDetector;
+import dev.weir.lease.holder.ClockStepDetector;
 import dev.weir.wire.DecisionCodec;
 import dev.weir.wire.RequestCodec;
 import dev.weir.wire.SchemaRegistry;

@@ -1,15 +1,15 @@
 package dev.weir.decision;
 
 import dev.weir.decision.state.IdempotencyCache;
-import dev.weir.decision.state.LeaseContext;
 import dev.weir.decision.state.LimitTimeline;
 import dev.weir.decision.state.NextPlace;
 import dev.weir.decision.state.PoliciesInForce;
 import dev.weir.decision.state.PolicyStates;
-import dev.weir.decision.state.QuotaSource;
 import dev.weir.decision.state.ReadOnlyStates;
 import dev.weir.decision.state.ReservationRecord;
 import dev.weir.decision.state.WritablePolicyStates;
+import dev.weir.decision.state.lease.LeaseContext;
+import dev.weir.decision.state.lease.QuotaSource;
 import dev.weir.event.Admission;
 import dev.weir.event.AwaitLease;
 import dev.weir.event.Decision;

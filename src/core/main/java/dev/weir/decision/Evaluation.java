@@ -1,10 +1,10 @@
 package dev.weir.decision;
 
-import dev.weir.decision.state.LeaseContext;
 import dev.weir.decision.state.PoliciesInForce;
 import dev.weir.decision.state.PolicyStates;
-import dev.weir.decision.state.QuotaSource;
 import dev.weir.decision.state.WritablePolicyStates;
+import dev.weir.decision.state.lease.LeaseContext;
+import dev.weir.decision.state.lease.QuotaSource;
 import dev.weir.event.AwaitLease;
 import dev.weir.event.Decision;
 import dev.weir.event.Request;

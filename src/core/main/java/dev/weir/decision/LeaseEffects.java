@@ -1,8 +1,8 @@
 package dev.weir.decision;
 
-import dev.weir.decision.state.WritableLeases;
+import dev.weir.decision.state.lease.WritableLeases;
 import dev.weir.event.StateKey;
-import dev.weir.lease.LeaseBook;
+import dev.weir.lease.holder.LeaseBook;
 
 /**
  * The leases of one key as a decision leaves them, and what it asks of their ledger. An immutable value: nothing changes

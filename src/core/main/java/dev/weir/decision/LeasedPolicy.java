@@ -1,11 +1,11 @@
 package dev.weir.decision;
 
-import dev.weir.decision.state.HeldLeases;
-import dev.weir.decision.state.LeaseContext;
+import dev.weir.decision.state.lease.HeldLeases;
+import dev.weir.decision.state.lease.LeaseContext;
 import dev.weir.event.Request;
 import dev.weir.event.RequestKind;
-import dev.weir.lease.LeaseBook;
 import dev.weir.lease.LeaseTerms;
+import dev.weir.lease.holder.LeaseBook;
 import dev.weir.policy.Policy;
 
 /** A policy with shared limits, with the leases held of them. A lease covers all limits of the policy together. */

@@ -4,7 +4,7 @@ import static dev.weir.policy.EffectivePeriod.NO_END;
 
 import dev.weir.decision.state.PoliciesInForce;
 import dev.weir.decision.state.PolicyStates;
-import dev.weir.decision.state.QuotaSource;
+import dev.weir.decision.state.lease.QuotaSource;
 import dev.weir.event.Decision;
 import dev.weir.event.Outcome;
 import dev.weir.event.Request;

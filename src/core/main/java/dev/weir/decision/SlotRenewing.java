@@ -1,13 +1,13 @@
 package dev.weir.decision;
 
 import dev.weir.decision.state.HeldCharge;
-import dev.weir.decision.state.LeaseContext;
 import dev.weir.decision.state.ReservationRecord;
-import dev.weir.decision.state.WritableLeases;
+import dev.weir.decision.state.lease.LeaseContext;
+import dev.weir.decision.state.lease.WritableLeases;
 import dev.weir.event.AwaitLease;
 import dev.weir.event.StateKey;
-import dev.weir.lease.LeaseBook;
-import dev.weir.lease.SlotRenewals;
+import dev.weir.lease.holder.LeaseBook;
+import dev.weir.lease.holder.SlotRenewals;
 import dev.weir.policy.Policy;
 import dev.weir.policy.PolicyTable;
 import java.util.ArrayList;

@@ -17,6 +17,12 @@ import java.util.List;
 public record LeaseRequest(long number, String holder, Wanted wanted, Usage usage, long roundTripMs, boolean isReset) {
 
     /**
+     * The most refunds of a message, and the most freed slots. Further ones are dropped, so the tokens count as used, and
+     * the slots until their end.
+     */
+    public static final int MAX_REFUNDS = 256;
+
+    /**
      * The tokens that a message requests or asks about.
      *
      * @param minTokens tokens that the first waiting request needs; a smaller lease cannot serve it. 0 if no request
@@ -35,10 +41,10 @@ public record LeaseRequest(long number, String holder, Wanted wanted, Usage usag
         }
 
         /** Nothing is requested, nor asked. */
-        static final Wanted NONE = new Wanted(0, 0, 0);
+        public static final Wanted NONE = new Wanted(0, 0, 0);
 
         /** Returns the tokens of a question. */
-        static Wanted check(long tokens) {
+        public static Wanted check(long tokens) {
             return new Wanted(0, 0, 0, tokens);
         }
     }
@@ -120,7 +126,7 @@ public record LeaseRequest(long number, String holder, Wanted wanted, Usage usag
             this(reports, settled, Refunds.NONE);
         }
 
-        boolean isNone() {
+        public boolean isNone() {
             return reports.isEmpty() && settled == 0 && refunds.isNone();
         }
     }

@@ -24,7 +24,7 @@ public record LeaseTerms(long termMs, long leadMs, long graceMs, boolean lendsSl
     /**
      * An unanswered message is repeated after this time, or later. Repeating is needed only if a message is lost.
      */
-    static final long MIN_RESEND_MS = 5_000;
+    public static final long MIN_RESEND_MS = 5_000;
 
     private static final int TERMS_PER_WINDOW = 4;
     private static final int ROUND_TRIPS_PER_TERM = 3;
@@ -70,12 +70,12 @@ public record LeaseTerms(long termMs, long leadMs, long graceMs, boolean lendsSl
      * Returns how long after a refusal the same amount may be requested again at the latest: other holders return leases
      * and limits change, and any slot can be freed.
      */
-    long retryMs() {
+    public long retryMs() {
         return lendsSlots ? leadMs : termMs;
     }
 
     /** Returns how long after it was sent an unanswered request is repeated. */
-    long resendMs() {
+    public long resendMs() {
         return Math.max(termMs, MIN_RESEND_MS);
     }
 

@@ -20,7 +20,7 @@ public record SlotRenewal(long reservation, long usedAtMs, long endMs, long slot
     }
 
     /** Returns the slots, freed. */
-    FreedSlots freed(long atMs) {
+    public FreedSlots freed(long atMs) {
         return new FreedSlots(usedAtMs, atMs, count);
     }
 }

@@ -22,7 +22,7 @@ import static org.assertj.core.api.Assertions.assertThat;
 import static org.assertj.core.api.Assertions.assertThatIllegalArgumentException;
 
 import dev.weir.decision.state.PolicyState;
-import dev.weir.decision.state.QuotaSource;
+import dev.weir.decision.state.lease.QuotaSource;
 import dev.weir.event.Decision;
 import dev.weir.event.EnforcedLimit;
 import dev.weir.event.LimitStatus;

@@ -2,16 +2,16 @@ package dev.weir.decision;
 
 import static org.assertj.core.api.Assertions.assertThat;
 
-import dev.weir.decision.state.LeaseContext;
 import dev.weir.decision.state.PolicyStates;
-import dev.weir.decision.state.WritableLeases;
+import dev.weir.decision.state.lease.LeaseContext;
+import dev.weir.decision.state.lease.WritableLeases;
 import dev.weir.event.Decision;
 import dev.weir.event.EnforcedLimit;
 import dev.weir.event.Request;
 import dev.weir.event.StateKey;
-import dev.weir.lease.LeaseBook;
-import dev.weir.lease.LeaseBooks;
 import dev.weir.lease.LeaseTerms;
+import dev.weir.lease.holder.LeaseBook;
+import dev.weir.lease.holder.LeaseBooks;
 import dev.weir.limit.Concurrency;
 import dev.weir.limit.Limit;
 import dev.weir.limit.Unlimited;

@@ -1,11 +1,11 @@
 package dev.weir.decision;
 
-import dev.weir.decision.state.WritableLeases;
+import dev.weir.decision.state.lease.WritableLeases;
 import dev.weir.event.StateKey;
-import dev.weir.lease.LeaseBook;
-import dev.weir.lease.LeaseHolder;
-import dev.weir.lease.LeaseSession;
 import dev.weir.lease.LeaseTerms;
+import dev.weir.lease.holder.LeaseBook;
+import dev.weir.lease.holder.LeaseHolder;
+import dev.weir.lease.holder.LeaseSession;
 
 /**
  * The leases that one holder of a model has of the only shared key.

@@ -13,7 +13,7 @@ import static dev.weir.decision.Samples.tokens;
 import static dev.weir.decision.Samples.window;
 import static org.assertj.core.api.Assertions.assertThat;
 
-import dev.weir.decision.state.QuotaSource;
+import dev.weir.decision.state.lease.QuotaSource;
 import dev.weir.event.Decision;
 import dev.weir.event.Outcome;
 import dev.weir.event.Request;

@@ -34,19 +34,19 @@ public final class Samples {
         return new FixedWindow(limit, perMs, false);
     }
 
-    static FixedWindow windowCountingDenied(long limit, long perMs) {
+    public static FixedWindow windowCountingDenied(long limit, long perMs) {
         return new FixedWindow(limit, perMs, true);
     }
 
-    static CalendarWindow calendar(long limit, CalendarPeriod period, String zone) {
+    public static CalendarWindow calendar(long limit, CalendarPeriod period, String zone) {
         return new CalendarWindow(limit, period, ZoneId.of(zone), false);
     }
 
-    static SlidingWindowLog log(long limit, long perMs) {
+    public static SlidingWindowLog log(long limit, long perMs) {
         return new SlidingWindowLog(limit, perMs, false);
     }
 
-    static SlidingWindowCounter counter(long limit, long perMs) {
+    public static SlidingWindowCounter counter(long limit, long perMs) {
         return new SlidingWindowCounter(limit, perMs, false, false);
     }
 
@@ -54,15 +54,15 @@ public final class Samples {
         return new TokenBucket(Rate.of(limit, perMs), burst, false);
     }
 
-    static LeakyBucket leaky(long limit, long perMs, long burst) {
+    public static LeakyBucket leaky(long limit, long perMs, long burst) {
         return new LeakyBucket(Rate.of(limit, perMs), burst, false);
     }
 
-    static Gcra gcra(long limit, long perMs, long burst) {
+    public static Gcra gcra(long limit, long perMs, long burst) {
         return new Gcra(Rate.of(limit, perMs), burst, false);
     }
 
-    static IntervalBucket steps(long limit, long perMs, long burst) {
+    public static IntervalBucket steps(long limit, long perMs, long burst) {
         return new IntervalBucket(limit, perMs, burst, false);
     }
 
@@ -85,7 +85,7 @@ public final class Samples {
     }
 
     /** Returns a policy whose limits requests can override, labelled {@code id/0 LIMIT/w}, {@code id/1 LIMIT/w}, … */
-    static Policy overridable(String id, Limit<?>... limits) {
+    public static Policy overridable(String id, Limit<?>... limits) {
         Policy plain = policy(id, limits);
         List<Policy.Term> terms = new ArrayList<>();
         for (Policy.Term term : plain.terms()) {
@@ -95,7 +95,7 @@ public final class Samples {
         return withTerms(terms, plain);
     }
 
-    static Policy withTerms(List<Policy.Term> terms, Policy policy) {
+    public static Policy withTerms(List<Policy.Term> terms, Policy policy) {
         return policy.toBuilder().terms(terms).build();
     }
 
@@ -115,7 +115,7 @@ public final class Samples {
         return changed(policy, policy.layer(), key, policy.maxSizeBytes(), policy.onExceed());
     }
 
-    static Policy idempotent(long windowMs, Policy policy) {
+    public static Policy idempotent(long windowMs, Policy policy) {
         return policy.toBuilder().idempotencyMs(windowMs).build();
     }
 
@@ -154,19 +154,19 @@ public final class Samples {
                 .build();
     }
 
-    static Request consume(long cost, long timestampMs) {
+    public static Request consume(long cost, long timestampMs) {
         return of(RequestKind.CONSUME, cost, timestampMs);
     }
 
-    static Request peek(long cost, long timestampMs) {
+    public static Request peek(long cost, long timestampMs) {
         return of(RequestKind.PEEK, cost, timestampMs);
     }
 
-    static Request settle(long cost, long timestampMs) {
+    public static Request settle(long cost, long timestampMs) {
         return of(RequestKind.SETTLE, cost, timestampMs);
     }
 
-    static Request of(RequestKind kind, long cost, long timestampMs) {
+    public static Request of(RequestKind kind, long cost, long timestampMs) {
         return Request.builder("r", "c")
                 .kind(kind)
                 .cost(cost)

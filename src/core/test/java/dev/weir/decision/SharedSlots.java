@@ -1,7 +1,7 @@
 package dev.weir.decision;
 
-import dev.weir.decision.state.LeaseContext;
 import dev.weir.decision.state.PolicyLedger;
+import dev.weir.decision.state.lease.LeaseContext;
 import dev.weir.event.AwaitLease;
 import dev.weir.event.Decision;
 import dev.weir.event.DecisionResult;
@@ -10,14 +10,14 @@ import dev.weir.event.Reason;
 import dev.weir.event.Request;
 import dev.weir.event.RequestKind;
 import dev.weir.event.StateKey;
-import dev.weir.lease.LeaseBook;
-import dev.weir.lease.LeaseHolder;
 import dev.weir.lease.LeaseRequest;
 import dev.weir.lease.LeaseResponse;
-import dev.weir.lease.LeaseSession;
 import dev.weir.lease.LeaseTerms;
 import dev.weir.lease.SlotUse;
-import dev.weir.lease.WaitingLine;
+import dev.weir.lease.holder.LeaseBook;
+import dev.weir.lease.holder.LeaseHolder;
+import dev.weir.lease.holder.LeaseSession;
+import dev.weir.lease.holder.WaitingLine;
 import dev.weir.limit.Concurrency;
 import dev.weir.limit.MapSegments;
 import dev.weir.limit.PeakOfUses;

@@ -2,6 +2,9 @@ package dev.weir.lease;
 
 import static org.assertj.core.api.Assertions.assertThat;
 
+import dev.weir.lease.holder.LeaseHolder;
+import dev.weir.lease.holder.LeaseSession;
+import dev.weir.lease.ledger.Ledger;
 import dev.weir.limit.FixedWindow;
 import java.util.ArrayList;
 import java.util.List;

@@ -3,8 +3,8 @@ package dev.weir.processor;
 import dev.weir.config.WeirConfig;
 import dev.weir.decision.state.PolicyState;
 import dev.weir.event.StateKey;
-import dev.weir.lease.LeaseBook;
-import dev.weir.lease.LeaseSession;
+import dev.weir.lease.holder.LeaseBook;
+import dev.weir.lease.holder.LeaseSession;
 import dev.weir.metrics.EnforcerMetrics;
 import dev.weir.pacing.CacheOwner;
 import dev.weir.processor.policy.PolicyRegistry;
@@ -65,7 +65,7 @@ public final class Decide implements Processor<byte[], DecideInput, byte[], Obje
     /**
      * @param replies the partitions of the topic of replies
      * @param clockSteps returns how often the wall clock of this process was stepped forward;
-     *     see {@link dev.weir.lease.ClockStepDetector}
+     *     see {@link dev.weir.lease.holder.ClockStepDetector}
      */
     public Decide(
             PolicyRegistry policies,

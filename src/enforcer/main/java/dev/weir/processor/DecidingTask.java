@@ -1,7 +1,7 @@
 package dev.weir.processor;
 
 import dev.weir.decision.Decider;
-import dev.weir.decision.state.LeaseContext;
+import dev.weir.decision.state.lease.LeaseContext;
 import dev.weir.event.AwaitLease;
 import dev.weir.event.Decision;
 import dev.weir.event.DecisionContext;

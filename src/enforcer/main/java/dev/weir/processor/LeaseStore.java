@@ -1,18 +1,18 @@
 package dev.weir.processor;
 
-import dev.weir.decision.state.WritableLeases;
+import dev.weir.decision.state.lease.WritableLeases;
 import dev.weir.event.AwaitLease;
 import dev.weir.event.Request;
 import dev.weir.event.RequestKind;
 import dev.weir.event.StateKey;
-import dev.weir.lease.LeaseBook;
-import dev.weir.lease.LeaseHolder;
 import dev.weir.lease.LeaseRequest;
 import dev.weir.lease.LeaseResponse;
-import dev.weir.lease.LeaseSession;
 import dev.weir.lease.LeaseTerms;
-import dev.weir.lease.WaitingLine;
-import dev.weir.lease.WaitingLine.Waiting;
+import dev.weir.lease.holder.LeaseBook;
+import dev.weir.lease.holder.LeaseHolder;
+import dev.weir.lease.holder.LeaseSession;
+import dev.weir.lease.holder.WaitingLine;
+import dev.weir.lease.holder.WaitingLine.Waiting;
 import dev.weir.policy.Policy;
 import dev.weir.policy.PolicyTable;
 import dev.weir.policy.RequestKey;

@@ -3,7 +3,7 @@ package dev.weir.processor;
 import dev.weir.config.WeirConfig;
 import dev.weir.decision.state.PolicyState;
 import dev.weir.event.StateKey;
-import dev.weir.lease.LeaseBook;
+import dev.weir.lease.holder.LeaseBook;
 import dev.weir.storage.StateCleaner;
 import dev.weir.storage.StoredStates;
 import dev.weir.storage.WriteBackStore;

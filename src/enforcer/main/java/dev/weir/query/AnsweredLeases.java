@@ -1,11 +1,11 @@
 package dev.weir.query;
 
-import dev.weir.decision.state.HeldLeases;
-import dev.weir.decision.state.LeaseContext;
+import dev.weir.decision.state.lease.HeldLeases;
+import dev.weir.decision.state.lease.LeaseContext;
 import dev.weir.event.StateKey;
-import dev.weir.lease.LeaseBook;
 import dev.weir.lease.LeaseResponse;
 import dev.weir.lease.LeaseTerms;
+import dev.weir.lease.holder.LeaseBook;
 import dev.weir.query.InstanceQueries.LedgerQuestion;
 import java.util.HashMap;
 import java.util.LinkedHashSet;

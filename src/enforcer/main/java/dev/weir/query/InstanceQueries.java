@@ -1,8 +1,8 @@
 package dev.weir.query;
 
-import dev.weir.decision.OpenReservation;
-import dev.weir.decision.PolicyUsage;
-import dev.weir.decision.SharedPolicyUsage;
+import dev.weir.decision.usage.OpenReservation;
+import dev.weir.decision.usage.PolicyUsage;
+import dev.weir.decision.usage.SharedPolicyUsage;
 import dev.weir.event.Decision;
 import dev.weir.event.Request;
 import dev.weir.lease.LeaseResponse;

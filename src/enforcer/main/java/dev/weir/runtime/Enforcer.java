@@ -5,7 +5,7 @@ import dev.weir.kafka.RetryingRegistry;
 import dev.weir.kafka.SchemaRegistries;
 import dev.weir.kafka.Topics;
 import dev.weir.kafka.UnreachableException;
-import dev.weir.lease.ClockStepDetector;
+import dev.weir.lease.holder.ClockStepDetector;
 import dev.weir.live.Sampler;
 import dev.weir.metrics.EnforcerMetrics;
 import dev.weir.pacing.CommitPacing;

@@ -1,10 +1,10 @@
 package dev.weir.storage;
 
-import dev.weir.decision.state.HeldLeases;
+import dev.weir.decision.state.lease.HeldLeases;
 import dev.weir.event.StateKey;
-import dev.weir.lease.LeaseBook;
 import dev.weir.lease.LeaseTerms;
-import dev.weir.lease.RoundTripEstimator;
+import dev.weir.lease.holder.LeaseBook;
+import dev.weir.lease.holder.RoundTripEstimator;
 import dev.weir.policy.Policy;
 import dev.weir.policy.PolicyTable;
 import dev.weir.storage.codec.LeaseCodec;

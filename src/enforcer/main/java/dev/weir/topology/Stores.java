@@ -2,7 +2,7 @@ package dev.weir.topology;
 
 import dev.weir.decision.state.PolicyState;
 import dev.weir.event.StateKey;
-import dev.weir.lease.LeaseBook;
+import dev.weir.lease.holder.LeaseBook;
 import dev.weir.storage.CacheBudget;
 import dev.weir.storage.WriteBackStore;
 import dev.weir.storage.WriteBackStoreBuilder;

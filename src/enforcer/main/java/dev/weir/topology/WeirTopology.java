@@ -216,7 +216,7 @@ public final class WeirTopology {
      * @param memory the budget of the caches
      * @param registry the registry for the schemas of records that users read or write
      * @param clockSteps returns how often the wall clock of this process was stepped forward;
-     *     see {@link dev.weir.lease.ClockStepDetector}
+     *     see {@link dev.weir.lease.holder.ClockStepDetector}
      * @throws dev.weir.wire.RegistryException if the registry does not respond
      */
     public static Topology deciding(

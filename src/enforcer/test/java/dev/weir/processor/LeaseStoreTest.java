@@ -4,9 +4,9 @@ import static org.assertj.core.api.Assertions.assertThat;
 
 import dev.weir.event.Request;
 import dev.weir.event.StateKey;
-import dev.weir.lease.LeaseBook;
-import dev.weir.lease.LeaseSession;
 import dev.weir.lease.LeaseTerms;
+import dev.weir.lease.holder.LeaseBook;
+import dev.weir.lease.holder.LeaseSession;
 import dev.weir.policy.PolicyTable;
 import dev.weir.storage.CacheBudget;
 import dev.weir.storage.WriteBackStore;

@@ -15,7 +15,7 @@ import dev.weir.event.Reason;
 import dev.weir.event.Request;
 import dev.weir.event.RequestKind;
 import dev.weir.event.StateKey;
-import dev.weir.lease.LeasePart;
+import dev.weir.lease.holder.LeasePart;
 import dev.weir.policy.ContentHash;
 import dev.weir.policy.RequestKey;
 import dev.weir.storage.codec.ReservationEntry;

@@ -1,7 +1,7 @@
 package dev.weir.audit;
 
-import dev.weir.decision.state.HeldLeases;
-import dev.weir.decision.state.LeaseContext;
+import dev.weir.decision.state.lease.HeldLeases;
+import dev.weir.decision.state.lease.LeaseContext;
 import dev.weir.event.Decision;
 import dev.weir.event.EnforcedLimit;
 import dev.weir.event.Outcome;
@@ -9,9 +9,9 @@ import dev.weir.event.Reason;
 import dev.weir.event.Request;
 import dev.weir.event.RequestKind;
 import dev.weir.event.StateKey;
-import dev.weir.lease.LeaseBook;
 import dev.weir.lease.LeaseTerms;
-import dev.weir.lease.RoundTripEstimator;
+import dev.weir.lease.holder.LeaseBook;
+import dev.weir.lease.holder.RoundTripEstimator;
 import dev.weir.limit.Limit;
 import java.util.OptionalLong;
 

@@ -2,7 +2,7 @@ package dev.weir.backtest;
 
 import dev.weir.config.WeirConfig;
 import dev.weir.decision.Decider;
-import dev.weir.decision.state.QuotaSource;
+import dev.weir.decision.state.lease.QuotaSource;
 import dev.weir.definition.PolicyFile;
 import dev.weir.event.Acknowledgement;
 import dev.weir.event.Admission;

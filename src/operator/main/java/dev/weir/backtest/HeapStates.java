@@ -9,7 +9,6 @@ import dev.weir.decision.state.RetentionClock;
 import dev.weir.decision.state.WritablePolicyStates;
 import dev.weir.event.IdempotentAnswer;
 import dev.weir.event.StateKey;
-import dev.weir.limit.HeapSegments;
 import dev.weir.policy.ContentHash;
 import dev.weir.policy.RequestKey;
 import java.util.HashMap;

@@ -3,8 +3,8 @@ package dev.weir.client;
 import static dev.weir.testing.Await.await;
 import static org.assertj.core.api.Assertions.assertThat;
 
-import dev.weir.decision.PolicyUsage;
-import dev.weir.decision.SharedPolicyUsage;
+import dev.weir.decision.usage.PolicyUsage;
+import dev.weir.decision.usage.SharedPolicyUsage;
 import dev.weir.dev.EmbeddedBroker;
 import dev.weir.event.Decision;
 import dev.weir.event.Outcome;

@@ -10,7 +10,7 @@ import org.springframework.core.env.Environment;
 /** Configures how many threads throttled calls may block: those of the servlet filter and of methods together. */
 @Configuration(proxyBeanMethods = false)
 @EnableConfigurationProperties(WeirProperties.class)
-class ThrottleConfiguration {
+public class ThrottleConfiguration {
 
     private static final String MAX_THREADS = "weir.max-blocked-threads";
     private static final int DEFAULT_SERVER_THREADS = 200;

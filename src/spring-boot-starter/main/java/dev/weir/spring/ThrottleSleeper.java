@@ -6,7 +6,7 @@ import java.util.concurrent.Semaphore;
  * Blocks threads until their throttled calls may proceed, and bounds the number of threads that it blocks at the same
  * time. Thread-safe.
  */
-final class ThrottleSleeper {
+public final class ThrottleSleeper {
 
     private final int maxThreads;
     private final Semaphore free;
@@ -23,10 +23,11 @@ final class ThrottleSleeper {
     /**
      * Blocks the thread for a delay.
      *
+     * @param delayMs the delay; 0 for none
      * @return false, at once, if the maximum number of threads is blocked
      * @throws InterruptedException if the thread is interrupted
      */
-    boolean sleep(long delayMs) throws InterruptedException {
+    public boolean sleep(long delayMs) throws InterruptedException {
         if (delayMs == 0) {
             return true;
         }

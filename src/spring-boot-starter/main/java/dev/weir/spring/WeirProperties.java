@@ -133,13 +133,6 @@ public record WeirProperties(
                     ? Map.of("endpoint", List.of("path"), "method", List.of("method"))
                     : Map.copyOf(attributes);
         }
-
-        Fallback fallback(Fallback ofClient) {
-            OnNoDecision action = onNoDecision != null
-                    ? onNoDecision
-                    : ofClient == Fallback.FAIL_OPEN ? OnNoDecision.ALLOW : OnNoDecision.DENY;
-            return action == OnNoDecision.ALLOW ? Fallback.FAIL_OPEN : Fallback.FAIL_CLOSED;
-        }
     }
 
     /**
@@ -153,12 +146,7 @@ public record WeirProperties(
     public record PathProperties(
             @DefaultValue("reject") PathRules.EncodedSlash encodedSlash,
             @DefaultValue("merge") PathRules.DoubleSlash doubleSlash,
-            @DefaultValue("false") boolean foldCase) {
-
-        PathRules rules() {
-            return new PathRules(encodedSlash, doubleSlash, foldCase);
-        }
-    }
+            @DefaultValue("false") boolean foldCase) {}
 
     /**
      * The methods with the annotation {@link RateLimited}.

@@ -1,5 +1,5 @@
 /**
- * Auto-configuration of Weir for Spring Boot: a {@link dev.weir.client.WeirClient}, filters for Spring MVC and WebFlux,
- * the annotation {@link dev.weir.spring.RateLimited}, health and metrics.
+ * Auto-configuration of Weir for Spring Boot: a {@link dev.weir.client.WeirClient}, filters for Spring MVC and WebFlux
+ * ({@link dev.weir.spring.http}), the annotation {@link dev.weir.spring.RateLimited}, health and metrics.
  */
 package dev.weir.spring;

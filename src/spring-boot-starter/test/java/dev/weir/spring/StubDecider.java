@@ -19,17 +19,17 @@ import java.util.concurrent.CopyOnWriteArrayList;
 import java.util.function.Function;
 
 /** A decider for tests without Kafka, which records the requests. */
-final class StubDecider implements WeirDecider {
+public final class StubDecider implements WeirDecider {
 
     private static final Duration PATIENCE = Duration.ofSeconds(60);
 
-    final List<Request> requests = new CopyOnWriteArrayList<>();
+    public final List<Request> requests = new CopyOnWriteArrayList<>();
 
     /** The reservations of allowed requests. */
-    final List<RecordedReservation> reservations = new CopyOnWriteArrayList<>();
+    public final List<RecordedReservation> reservations = new CopyOnWriteArrayList<>();
 
     /** The times of all reservations that were requested. */
-    final List<Duration> ttls = new CopyOnWriteArrayList<>();
+    public final List<Duration> ttls = new CopyOnWriteArrayList<>();
 
     private volatile Function<Request, CompletableFuture<ClientDecision>> answers = allowed(null);
 
@@ -53,7 +53,7 @@ final class StubDecider implements WeirDecider {
     }
 
     /** Returns the only reservation since the last answer was set. */
-    RecordedReservation onlyReservation() {
+    public RecordedReservation onlyReservation() {
         await("there is a reservation", PATIENCE, () -> !reservations.isEmpty());
         if (reservations.size() != 1) {
             throw new AssertionError("not one reservation: " + reservations.size());
@@ -65,7 +65,7 @@ final class StubDecider implements WeirDecider {
      * Waits until the only reservation has been released, and checks that it was not ended in another way. Calls after the
      * first one have no effect; Tomcat can report the completion of a request that times out twice.
      */
-    void awaitRelease() {
+    public void awaitRelease() {
         await("the reservation is released", PATIENCE, () -> onlyReservation().isReleased());
         if (!Set.copyOf(onlyReservation().ends()).equals(Set.of(Reason.RELEASED))) {
             throw new AssertionError(
@@ -74,14 +74,14 @@ final class StubDecider implements WeirDecider {
     }
 
     /** Sets how later requests are decided, and forgets earlier ones. */
-    void answer(Function<Request, CompletableFuture<ClientDecision>> function) {
+    public void answer(Function<Request, CompletableFuture<ClientDecision>> function) {
         requests.clear();
         reservations.clear();
         ttls.clear();
         answers = function;
     }
 
-    Request onlyRequest() {
+    public Request onlyRequest() {
         if (requests.size() != 1) {
             throw new AssertionError("not one request: " + requests);
         }
@@ -89,25 +89,25 @@ final class StubDecider implements WeirDecider {
     }
 
     /** @param delayMs how long a policy throttles requests; null if none does */
-    static Function<Request, CompletableFuture<ClientDecision>> allowed(Long delayMs) {
+    public static Function<Request, CompletableFuture<ClientDecision>> allowed(Long delayMs) {
         return request ->
                 done(delayMs == null ? SampleDecisions.allowed(request) : SampleDecisions.throttled(request, delayMs));
     }
 
-    static Function<Request, CompletableFuture<ClientDecision>> denied() {
+    public static Function<Request, CompletableFuture<ClientDecision>> denied() {
         return request -> done(SampleDecisions.denied(request));
     }
 
-    static Function<Request, CompletableFuture<ClientDecision>> shadowBanned() {
+    public static Function<Request, CompletableFuture<ClientDecision>> shadowBanned() {
         return request -> done(SampleDecisions.shadowBanned(request));
     }
 
-    static Function<Request, CompletableFuture<ClientDecision>> fallback(boolean allowed) {
+    public static Function<Request, CompletableFuture<ClientDecision>> fallback(boolean allowed) {
         return request ->
                 CompletableFuture.completedFuture(SampleDecisions.fallback(allowed, NoDecisionReason.TIMED_OUT));
     }
 
-    static Function<Request, CompletableFuture<ClientDecision>> failed(RuntimeException failure) {
+    public static Function<Request, CompletableFuture<ClientDecision>> failed(RuntimeException failure) {
         return request -> CompletableFuture.failedFuture(failure);
     }
 

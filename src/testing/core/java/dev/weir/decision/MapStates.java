@@ -78,11 +78,11 @@ public final class MapStates implements WritablePolicyStates {
         idempotencyCache.put(key, content, answer, atMs, untilMs);
     }
 
-    int puts() {
+    public int puts() {
         return puts;
     }
 
-    Map<StateKey, PolicyState> all() {
+    public Map<StateKey, PolicyState> all() {
         return byKey;
     }
 

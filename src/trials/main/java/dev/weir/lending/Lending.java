@@ -1,15 +1,15 @@
 package dev.weir.lending;
 
-import dev.weir.lease.ClockStepDetector;
-import dev.weir.lease.LeaseBook;
-import dev.weir.lease.LeaseHolder;
-import dev.weir.lease.LeasePart;
 import dev.weir.lease.LeaseRequest;
-import dev.weir.lease.LeaseSession;
 import dev.weir.lease.LeaseTerms;
-import dev.weir.lease.Ledger;
-import dev.weir.lease.LentSlots;
-import dev.weir.lease.OutstandingLease;
+import dev.weir.lease.holder.ClockStepDetector;
+import dev.weir.lease.holder.LeaseBook;
+import dev.weir.lease.holder.LeaseHolder;
+import dev.weir.lease.holder.LeasePart;
+import dev.weir.lease.holder.LeaseSession;
+import dev.weir.lease.holder.LentSlots;
+import dev.weir.lease.ledger.Ledger;
+import dev.weir.lease.ledger.OutstandingLease;
 import dev.weir.limit.AdmittedUse;
 import dev.weir.limit.CalendarWindow;
 import dev.weir.limit.Concurrency;

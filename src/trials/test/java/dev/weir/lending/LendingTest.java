@@ -3,8 +3,8 @@ package dev.weir.lending;
 import static org.assertj.core.api.Assertions.assertThat;
 
 import dev.weir.lease.LeaseTerms;
-import dev.weir.lease.Ledger;
 import dev.weir.lease.LentLimits;
+import dev.weir.lease.ledger.Ledger;
 import dev.weir.lending.Lending.Arrivals;
 import dev.weir.lending.Lending.Mishaps;
 import dev.weir.lending.Lending.Scene;

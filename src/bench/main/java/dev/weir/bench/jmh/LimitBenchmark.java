@@ -1,7 +1,7 @@
 package dev.weir.bench.jmh;
 
 import com.google.common.util.concurrent.RateLimiter;
-import dev.weir.limit.HeapSegments;
+import dev.weir.backtest.HeapSegments;
 import dev.weir.limit.LimitAccount;
 import dev.weir.limit.SlidingWindowLog;
 import io.github.bucket4j.Bandwidth;

@@ -1,6 +1,6 @@
 package dev.weir.client.clock;
 
-import dev.weir.lease.ClockStepDetector;
+import dev.weir.lease.holder.ClockStepDetector;
 import java.time.Duration;
 import java.util.concurrent.ScheduledThreadPoolExecutor;
 import java.util.concurrent.TimeUnit;

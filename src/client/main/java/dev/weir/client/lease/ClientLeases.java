@@ -2,7 +2,7 @@ package dev.weir.client.lease;
 
 import dev.weir.event.Request;
 import dev.weir.event.StateKey;
-import dev.weir.lease.LeaseSession;
+import dev.weir.lease.holder.LeaseSession;
 import java.util.Collection;
 import java.util.Map;
 import java.util.Queue;

@@ -2,10 +2,10 @@ package dev.weir.client.lease;
 
 import dev.weir.client.kafka.ThreadEnd;
 import dev.weir.decision.LeasedPolicyDecider;
-import dev.weir.lease.LeaseSession;
-import dev.weir.lease.RoundTripEstimator;
-import dev.weir.lease.WaitingLine;
-import dev.weir.lease.WaitingLine.Waiting;
+import dev.weir.lease.holder.LeaseSession;
+import dev.weir.lease.holder.RoundTripEstimator;
+import dev.weir.lease.holder.WaitingLine;
+import dev.weir.lease.holder.WaitingLine.Waiting;
 import dev.weir.time.DueTime;
 import java.util.ArrayList;
 import java.util.Comparator;

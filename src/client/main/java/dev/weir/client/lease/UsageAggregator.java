@@ -2,8 +2,8 @@ package dev.weir.client.lease;
 
 import dev.weir.event.LeaseUsage;
 import dev.weir.event.StateKey;
-import dev.weir.lease.Lease;
-import dev.weir.lease.LeaseBook;
+import dev.weir.lease.holder.Lease;
+import dev.weir.lease.holder.LeaseBook;
 import dev.weir.policy.Policy;
 import java.util.ArrayList;
 import java.util.HashMap;

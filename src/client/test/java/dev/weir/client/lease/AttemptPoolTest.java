@@ -2,8 +2,8 @@ package dev.weir.client.lease;
 
 import static org.assertj.core.api.Assertions.assertThat;
 
-import dev.weir.lease.LeaseSession;
 import dev.weir.lease.LeaseTerms;
+import dev.weir.lease.holder.LeaseSession;
 import org.junit.jupiter.api.Test;
 
 class AttemptPoolTest {

@@ -4,12 +4,12 @@ import static org.assertj.core.api.Assertions.assertThat;
 
 import dev.weir.event.LeaseUsage;
 import dev.weir.event.StateKey;
-import dev.weir.lease.LeaseBook;
-import dev.weir.lease.LeaseHolder;
 import dev.weir.lease.LeaseRequest;
 import dev.weir.lease.LeaseResponse;
-import dev.weir.lease.LeaseSession;
 import dev.weir.lease.LeaseTerms;
+import dev.weir.lease.holder.LeaseBook;
+import dev.weir.lease.holder.LeaseHolder;
+import dev.weir.lease.holder.LeaseSession;
 import dev.weir.limit.FixedWindow;
 import dev.weir.policy.Policy;
 import java.util.List;

@@ -1,8 +1,8 @@
 package dev.weir.decision.state;
 
 import dev.weir.event.StateKey;
-import dev.weir.lease.LeasePart;
-import dev.weir.lease.LentSlots;
+import dev.weir.lease.holder.LeasePart;
+import dev.weir.lease.holder.LentSlots;
 import java.util.List;
 import java.util.Optional;
 

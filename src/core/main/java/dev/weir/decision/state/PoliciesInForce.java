@@ -1,5 +1,6 @@
 package dev.weir.decision.state;
 
+import dev.weir.decision.state.lease.QuotaSource;
 import dev.weir.event.Request;
 import dev.weir.policy.EffectivePeriod;
 import dev.weir.policy.Policy;

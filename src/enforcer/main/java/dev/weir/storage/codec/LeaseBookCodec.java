@@ -1,7 +1,7 @@
 package dev.weir.storage.codec;
 
 import dev.weir.event.StateKey;
-import dev.weir.lease.LeaseBook;
+import dev.weir.lease.holder.LeaseBook;
 import dev.weir.wire.KeyCodec;
 import java.util.Arrays;
 

@@ -7,7 +7,7 @@ import dev.weir.decision.state.ReservationRecord;
 import dev.weir.decision.state.ReservationSummary;
 import dev.weir.event.RequestKind;
 import dev.weir.event.StateKey;
-import dev.weir.lease.LeasePart;
+import dev.weir.lease.holder.LeasePart;
 import dev.weir.policy.RequestKey;
 import dev.weir.storage.codec.ReservationEntry.Bounds;
 import dev.weir.storage.codec.ReservationEntry.Expiries;

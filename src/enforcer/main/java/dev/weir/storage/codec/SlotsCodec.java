@@ -1,9 +1,9 @@
 package dev.weir.storage.codec;
 
-import dev.weir.lease.Corrections;
 import dev.weir.lease.FreedSlots;
 import dev.weir.lease.SlotRenewal;
-import dev.weir.lease.SlotRenewals;
+import dev.weir.lease.holder.Corrections;
+import dev.weir.lease.holder.SlotRenewals;
 import java.util.ArrayList;
 import java.util.List;
 

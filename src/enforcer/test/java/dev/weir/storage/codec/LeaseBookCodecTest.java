@@ -3,7 +3,7 @@ package dev.weir.storage.codec;
 import static org.assertj.core.api.Assertions.assertThat;
 
 import dev.weir.event.StateKey;
-import dev.weir.lease.LeaseBook;
+import dev.weir.lease.holder.LeaseBook;
 import dev.weir.storage.CacheBudget;
 import dev.weir.storage.RecordedStore;
 import dev.weir.storage.WriteBackStore;

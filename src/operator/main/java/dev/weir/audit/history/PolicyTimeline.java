@@ -6,7 +6,7 @@ import dev.weir.definition.PolicyFold;
 import dev.weir.event.Request;
 import dev.weir.event.RequestKind;
 import dev.weir.event.StateKey;
-import dev.weir.lease.RoundTripEstimator;
+import dev.weir.lease.holder.RoundTripEstimator;
 import dev.weir.policy.OnExceed;
 import dev.weir.policy.Policy;
 import dev.weir.policy.PolicyTable;

@@ -14,7 +14,7 @@ import dev.weir.event.RequestKind;
 import dev.weir.event.StateKey;
 import dev.weir.lease.LeaseResponse;
 import dev.weir.lease.LeaseTerms;
-import dev.weir.lease.Ledger;
+import dev.weir.lease.ledger.Ledger;
 import dev.weir.limit.AdmittedUse;
 import dev.weir.limit.Limit;
 import dev.weir.limit.LimitAccount;
