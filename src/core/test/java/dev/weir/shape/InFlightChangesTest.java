@@ -1,0 +1,114 @@
+package dev.weir.shape;
+
+import static org.assertj.core.api.Assertions.assertThat;
+
+import dev.weir.event.Reason;
+import dev.weir.shape.QueueCommand.Action;
+import dev.weir.shape.rules.QueueRules;
+import dev.weir.shape.rules.TierShare;
+import dev.weir.testing.Effort;
+import java.util.EnumMap;
+import java.util.HashMap;
+import java.util.List;
+import java.util.Map;
+import java.util.Random;
+import org.junit.jupiter.params.ParameterizedTest;
+import org.junit.jupiter.params.provider.CsvSource;
+
+/**
+ * Tests that queues with slots keep their laws while operators pause, drain, purge and resume them and their keys, and
+ * while their rules change: slots, caps, rates, priorities, and whether workers acknowledge at all.
+ */
+class InFlightChangesTest {
+
+    private static final int STEPS = 1_200;
+    private static final List<Action> ACTIONS =
+            List.of(Action.PAUSE, Action.DRAIN, Action.PURGE, Action.RESUME, Action.RESUME, Action.RESUME);
+
+    @ParameterizedTest(name = "keyed: {0}, keys on the heap: {1}")
+    @CsvSource({"false, 1000", "true, 1000", "true, 2"})
+    void commands_and_changes_of_rules_break_no_law(boolean isKeyed, int hotKeys) {
+        Map<Reason, Integer> seen = new EnumMap<>(Reason.class);
+        for (long seed = 1; seed <= Effort.times(8); seed++) {
+            run(seed, isKeyed, hotKeys).forEach((reason, count) -> seen.merge(reason, count, Integer::sum));
+        }
+        assertThat(seen)
+                .containsKeys(
+                        Reason.SHAPED,
+                        Reason.QUEUE_FULL,
+                        Reason.EVICTED,
+                        Reason.PURGED,
+                        Reason.QUEUE_DRAINING,
+                        Reason.WAITED_TOO_LONG,
+                        Reason.COMPLETED,
+                        Reason.EXTENDED,
+                        Reason.STALE_ATTEMPT,
+                        Reason.ATTEMPTS_EXHAUSTED,
+                        Reason.FAILED,
+                        Reason.IN_FLIGHT,
+                        Reason.CANCELLED);
+    }
+
+    private static Map<Reason, Integer> run(long seed, boolean isKeyed, int hotKeys) {
+        Random random = new Random(seed);
+        QueueRules first = ModelledQueue.randomRules(random)
+                .key(isKeyed ? List.of(ModelledQueue.FIELD) : List.of())
+                .tiers(randomTiers(random))
+                .maxWaitMs(random.nextBoolean() ? QueueRules.NO_MAX_WAIT : 30 + random.nextInt(300))
+                .build();
+        ModelledQueue run = new ModelledQueue("seed " + seed, first, random.nextBoolean() ? 1 : 3, hotKeys);
+        for (int step = 0; step < STEPS; step++) {
+            run.begin(step);
+            act(run, random, step);
+            run.settle();
+            if (random.nextInt(3) == 0) {
+                run.advance(random.nextInt(30));
+            }
+        }
+        run.finish();
+        return run.seen;
+    }
+
+    private static void act(ModelledQueue run, Random random, int step) {
+        int choice = random.nextInt(100);
+        if (choice < 4) {
+            run.queue.restart();
+        } else if (choice < 8) {
+            run.cancel(random);
+        } else if (choice < 16) {
+            String target = random.nextInt(3) == 0 ? "" : run.anyKey(random);
+            run.command(ACTIONS.get(random.nextInt(ACTIONS.size())), target);
+        } else if (choice < 21) {
+            run.change(changed(run.rules(), random));
+        } else if (choice < 55) {
+            run.answer(random);
+        } else {
+            run.offer(random, step);
+        }
+    }
+
+    /** Returns rules with other slots, rate and tiers; one of eight has no slots. */
+    private static QueueRules changed(QueueRules before, Random random) {
+        QueueRules other = ModelledQueue.randomRules(random).build();
+        QueueRules.Builder rules = before.toBuilder()
+                .version(before.version() + 1)
+                .limit(other.limit())
+                .perMs(other.perMs())
+                .burst(other.burst())
+                .inFlight(other.inFlight())
+                .tiers(randomTiers(random));
+        if (random.nextInt(8) == 0) {
+            rules.limit(ModelledQueue.SLOWEST_A_SECOND).perMs(1_000).burst(1).inFlight(null);
+        }
+        return rules.build();
+    }
+
+    private static Map<String, TierShare> randomTiers(Random random) {
+        Map<String, TierShare> tiers = new HashMap<>();
+        tiers.put("gold", new TierShare(random.nextInt(3), 1 + random.nextInt(4)));
+        if (random.nextBoolean()) {
+            tiers.put("free", new TierShare(-random.nextInt(2), 1));
+        }
+        return tiers;
+    }
+}
