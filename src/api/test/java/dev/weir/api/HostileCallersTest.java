@@ -35,7 +35,7 @@ import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.io.TempDir;
 
 /** Callers that are slow, numerous, or incomplete. */
-@Tag("slow")
+@Tag("full")
 class HostileCallersTest {
 
     /** How long a well-behaved caller waits for a response. The hostile callers block for longer. */

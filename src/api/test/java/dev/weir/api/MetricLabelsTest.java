@@ -27,7 +27,7 @@ import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.io.TempDir;
 
 /** Names that callers invent never become labels of metrics, whichever way they arrive. */
-@Tag("slow")
+@Tag("full")
 class MetricLabelsTest {
 
     private static final Duration PATIENCE = Duration.ofSeconds(90);

@@ -31,7 +31,7 @@ import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.io.TempDir;
 
 /** The metrics of an instance. The dashboard and the alerts use only metrics and labels that exist. */
-@Tag("slow")
+@Tag("full")
 class PrometheusMetricsTest {
 
     private static final Duration PATIENCE = Duration.ofSeconds(90);

@@ -32,7 +32,7 @@ import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.io.TempDir;
 
 /** Commands to queues over HTTP, on a real broker: once one returns, it is in effect, also after a restart. */
-@Tag("slow")
+@Tag("full")
 class QueueCommandsTest {
 
     private static final Duration PATIENCE = Duration.ofSeconds(90);

@@ -18,7 +18,7 @@ import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.io.TempDir;
 
 /** When an instance is ready, and what it lacks until then. */
-@Tag("slow")
+@Tag("full")
 class ReadinessTest {
 
     private static final Duration PATIENCE = Duration.ofMinutes(2);

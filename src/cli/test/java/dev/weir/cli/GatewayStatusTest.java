@@ -24,7 +24,7 @@ import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.io.TempDir;
 
 /** What an enforcer's service shows of the gateways that its configuration names. */
-@Tag("slow")
+@Tag("full")
 class GatewayStatusTest {
 
     private static final Duration PATIENCE = Duration.ofSeconds(60);

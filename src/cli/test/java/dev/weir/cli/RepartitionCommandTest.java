@@ -20,7 +20,7 @@ import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.io.TempDir;
 
 /** Tests the command with a real broker, on topics without state. */
-@Tag("slow")
+@Tag("full")
 class RepartitionCommandTest {
 
     @TempDir

@@ -43,7 +43,7 @@ import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.io.TempDir;
 
 /** Tests the commands that read and change topics, with a real broker. */
-@Tag("slow")
+@Tag("full")
 class TopicCommandsTest {
 
     private static final String SMS = "queues: [{id: sms, limit: 100, per: 1s}]\n";

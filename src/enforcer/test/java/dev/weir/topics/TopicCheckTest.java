@@ -45,7 +45,7 @@ import org.junit.jupiter.params.provider.CsvSource;
 import org.junit.jupiter.params.provider.ValueSource;
 
 /** Tests with a real broker whose topics are misconfigured one by one. */
-@Tag("slow")
+@Tag("full")
 class TopicCheckTest {
 
     private static EmbeddedBroker broker;

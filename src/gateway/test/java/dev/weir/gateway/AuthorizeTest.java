@@ -28,7 +28,7 @@ import org.junit.jupiter.params.provider.CsvSource;
 import org.junit.jupiter.params.provider.ValueSource;
 
 /** The answers of a gateway to proxies, with a real broker and an enforcer. */
-@Tag("slow")
+@Tag("full")
 class AuthorizeTest {
 
     private static final String FILE = """

@@ -21,7 +21,7 @@ import org.junit.jupiter.api.io.TempDir;
  * How much parallel callers use of a budget if the real cost of a call is known when it ends. The guide to LLM traffic has
  * the numbers.
  */
-@Tag("slow")
+@Tag("full")
 class LlmBudgetTest {
 
     private static final Path GUIDE = Path.of("topology-docs", "how-to", "llm.md");

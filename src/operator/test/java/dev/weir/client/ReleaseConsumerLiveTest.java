@@ -32,7 +32,7 @@ import org.junit.jupiter.api.Tag;
 import org.junit.jupiter.api.Test;
 
 /** Tests a consumer of releases that are written in transactions, with a real broker. */
-@Tag("slow")
+@Tag("full")
 class ReleaseConsumerLiveTest {
 
     private static final Duration PATIENCE = Duration.ofSeconds(60);

@@ -38,7 +38,7 @@ import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.io.TempDir;
 
 /** Tests reservations of a client with a real broker and an enforcer. */
-@Tag("slow")
+@Tag("full")
 class ReservationLiveTest {
 
     private static final Duration LONG = Duration.ofMinutes(10);

@@ -25,7 +25,7 @@ import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.io.TempDir;
 
 /** Tests peeks, what remains and resets of shared limits, over topics, by leases and by queries, with a real broker. */
-@Tag("slow")
+@Tag("full")
 class SharedPeekTest {
 
     private static EmbeddedBroker broker;

@@ -30,7 +30,7 @@ import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.io.TempDir;
 
 /** Tests the filter over HTTP from the viewpoint of a gateway's clients. */
-@Tag("slow")
+@Tag("full")
 class WeirFilterTest {
 
     private static final String POLICIES = """

@@ -30,7 +30,7 @@ import org.junit.jupiter.api.Tag;
 import org.junit.jupiter.api.Test;
 
 /** Dead letters on a real broker. */
-@Tag("slow")
+@Tag("full")
 class DeadLetterReplayTest {
 
     private static final byte[] TOO_LONG = "é".repeat(RecordPreview.MAX_BYTES).getBytes(UTF_8);

@@ -27,7 +27,7 @@ import org.junit.jupiter.api.Tag;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.io.TempDir;
 
-@Tag("slow")
+@Tag("full")
 class IdleCommitsTest {
 
     private static final Duration PATIENCE = Duration.ofMinutes(2);

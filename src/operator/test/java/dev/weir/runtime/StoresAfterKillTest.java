@@ -51,7 +51,7 @@ import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.io.TempDir;
 
 /** Tests with a real broker and RocksDB what an instance that was killed restores when it starts on the same disk. */
-@Tag("slow")
+@Tag("full")
 class StoresAfterKillTest {
 
     private static final Duration PATIENCE = Duration.ofMinutes(2);

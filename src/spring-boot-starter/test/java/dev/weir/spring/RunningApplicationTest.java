@@ -49,7 +49,7 @@ import org.springframework.web.bind.annotation.RestController;
 import org.springframework.web.filter.OncePerRequestFilter;
 
 /** Runs applications on Tomcat with an enforcer and a real broker. */
-@Tag("slow")
+@Tag("full")
 class RunningApplicationTest {
 
     private static final Duration PATIENCE = Duration.ofSeconds(90);

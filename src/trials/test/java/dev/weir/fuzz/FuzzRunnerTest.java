@@ -11,7 +11,7 @@ import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.CsvSource;
 
 /** The short form of the fuzzers: the first cases of each. */
-@Tag("slow")
+@Tag("full")
 class FuzzRunnerTest {
 
     private static final int BYTES = Effort.times(10_000);

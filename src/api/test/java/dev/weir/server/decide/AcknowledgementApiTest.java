@@ -30,7 +30,7 @@ import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.CsvSource;
 
 /** Workers acknowledge releases over HTTP, with a real broker. */
-@Tag("slow")
+@Tag("full")
 class AcknowledgementApiTest {
 
     private static final Duration PATIENCE = Duration.ofSeconds(90);

@@ -22,7 +22,7 @@ import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.CsvSource;
 
 /** Reservations and limits of concurrency over HTTP, with a real broker. */
-@Tag("slow")
+@Tag("full")
 class ReservationApiTest {
 
     private static final Duration PATIENCE = Duration.ofSeconds(90);

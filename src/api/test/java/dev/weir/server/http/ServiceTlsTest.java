@@ -40,7 +40,7 @@ import org.junit.jupiter.api.Tag;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.io.TempDir;
 
-@Tag("slow")
+@Tag("full")
 class ServiceTlsTest {
 
     private static final Duration PATIENCE = Duration.ofSeconds(30);

@@ -18,7 +18,7 @@ import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.ValueSource;
 
 /** No header is an internal error: a wrong one is ignored, or rejected with what is wrong. */
-@Tag("slow")
+@Tag("full")
 class UnusualHeadersTest {
 
     private static final String TOKEN = "0123456789abcdef";
