@@ -151,17 +151,10 @@ public final class EnvoySection {
     }
 
     private static DescriptorMapping mapping(YamlTree tree, DescriptorMapping defaults) {
-        YamlTree keysAttribute = tree.get("keys-attribute");
         YamlTree fallback = tree.get("on-timeout");
         YamlTree charge = tree.get("charge");
         return new DescriptorMapping(
-                keys(tree.get("client"), defaults.client()),
-                keys(tree.get("tier"), defaults.tier()),
-                keys(tree.get("request-id"), defaults.requestId()),
-                attributes(tree.get("attributes"), defaults.attributes()),
-                keysAttribute.isPresent()
-                        ? Optional.ofNullable(keysAttribute.text()).filter(name -> !name.equals(NONE))
-                        : defaults.keysAttribute(),
+                entryKeys(tree, defaults.keys()),
                 charge.isPresent()
                         ? Objects.requireNonNullElse(charge.oneOf(CHARGES), defaults.settles())
                         : defaults.settles(),
@@ -170,6 +163,18 @@ public final class EnvoySection {
                 fallback.isPresent()
                         ? Objects.requireNonNullElse(fallback.oneOf(FALLBACKS), defaults.fallback())
                         : defaults.fallback());
+    }
+
+    private static DescriptorMapping.EntryKeys entryKeys(YamlTree tree, DescriptorMapping.EntryKeys defaults) {
+        YamlTree keysAttribute = tree.get("keys-attribute");
+        return new DescriptorMapping.EntryKeys(
+                keys(tree.get("client"), defaults.client()),
+                keys(tree.get("tier"), defaults.tier()),
+                keys(tree.get("request-id"), defaults.requestId()),
+                attributes(tree.get("attributes"), defaults.attributes()),
+                keysAttribute.isPresent()
+                        ? Optional.ofNullable(keysAttribute.text()).filter(name -> !name.equals(NONE))
+                        : defaults.keysAttribute());
     }
 
     private static List<DescriptorRule> rules(YamlTree list, DescriptorMapping defaults) {

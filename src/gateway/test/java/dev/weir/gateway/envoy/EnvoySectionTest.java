@@ -53,18 +53,18 @@ class EnvoySectionTest {
                 tls: {certificate: a.crt, key: a.key, client-ca: ca.crt}
                 """);
         DescriptorMapping mapping = config.mapping().otherwise();
-        assertThat(mapping.client()).containsExactly("x-org", "remote_address");
-        assertThat(mapping.tier()).containsExactly("plan");
-        assertThat(mapping.requestId()).containsExactly("x-request-id");
-        assertThat(mapping.attributes()).containsOnlyKeys("endpoint").containsValue("path");
-        assertThat(mapping.keysAttribute()).contains("keys");
+        assertThat(mapping.keys().client()).containsExactly("x-org", "remote_address");
+        assertThat(mapping.keys().tier()).containsExactly("plan");
+        assertThat(mapping.keys().requestId()).containsExactly("x-request-id");
+        assertThat(mapping.keys().attributes()).containsOnlyKeys("endpoint").containsValue("path");
+        assertThat(mapping.keys().keysAttribute()).contains("keys");
         assertThat(mapping.settles()).isTrue();
         assertThat(mapping.isQuota()).isTrue();
         assertThat(mapping.timeout()).isEqualTo(Duration.ofMillis(50));
         assertThat(mapping.fallback()).isEqualTo(Fallback.FAIL);
         assertThat(config.mapping().isMerged()).isTrue();
         DescriptorMapping ruled = config.mapping().rules().get(0).mapping();
-        assertThat(ruled.client()).containsExactly("user");
+        assertThat(ruled.keys().client()).containsExactly("user");
         assertThat(ruled.fallback()).isEqualTo(Fallback.FAIL_CLOSED);
         assertThat(ruled.timeout()).isEqualTo(Duration.ofMillis(50));
         assertThat(config.contents()).isEqualTo(new ResponseContents(false, XRateLimitFields.NONE, false, "slow down"));

@@ -95,8 +95,8 @@ public record EnvoyMapping(
             RateLimitCall call, CallDescriptor descriptor, int first, int size, Supplier<String> ids) {
         List<DescriptorEntry> entries = texts.counted(descriptor.entries());
         DescriptorMapping mapping = mappingOf(call.domain(), entries);
-        String client = firstValue(mapping.client(), entries);
-        String tier = firstValue(mapping.tier(), entries);
+        String client = firstValue(mapping.keys().client(), entries);
+        String tier = firstValue(mapping.keys().tier(), entries);
         RequestBuilder builder = RequestBuilder.of(EntryTexts.name(client == null ? text(entries) : client))
                 .tier(tier == null ? null : EntryTexts.name(tier))
                 .requestId(requestId(mapping, call, first, ids));
@@ -140,9 +140,10 @@ public record EnvoyMapping(
         for (int i = 0;
                 i < call.descriptors().size()
                         && id == null
-                        && !mapping.requestId().isEmpty();
+                        && !mapping.keys().requestId().isEmpty();
                 i++) {
-            id = firstValue(mapping.requestId(), call.descriptors().get(i).entries());
+            id = firstValue(
+                    mapping.keys().requestId(), call.descriptors().get(i).entries());
         }
         return id == null ? ids.get() : EntryTexts.name(index == 0 ? id : id + "/" + index);
     }
@@ -150,15 +151,15 @@ public record EnvoyMapping(
     private Map<String, String> attributes(String domain, List<DescriptorEntry> entries, DescriptorMapping mapping) {
         Map<String, String> attributes = new HashMap<>();
         attributes.put(DescriptorRule.DOMAIN, texts.attributeValue(domain));
-        mapping.keysAttribute().ifPresent(name -> attributes.put(name, texts.attributeValue(keys(entries))));
-        if (mapping.attributes().isEmpty()) {
+        mapping.keys().keysAttribute().ifPresent(name -> attributes.put(name, texts.attributeValue(keys(entries))));
+        if (mapping.keys().attributes().isEmpty()) {
             for (DescriptorEntry entry : entries) {
-                if (!mapping.requestId().contains(entry.key())) {
+                if (!mapping.keys().requestId().contains(entry.key())) {
                     putNext(attributes, texts.attributeName(entry.key()), texts.attributeValue(entry.value()));
                 }
             }
         } else {
-            mapping.attributes().forEach((name, key) -> {
+            mapping.keys().attributes().forEach((name, key) -> {
                 String value = firstValue(List.of(key), entries);
                 if (value != null) {
                     attributes.put(name, texts.attributeValue(value));

@@ -166,7 +166,7 @@ class EnvoyMappingTest {
         MappedRequest other =
                 mapping.map(call(descriptor("path=/a,api_key=live")), () -> "x").get(0);
         assertThat(other.mapping().isQuota()).isTrue();
-        assertThat(other.mapping().keysAttribute()).isEmpty();
+        assertThat(other.mapping().keys().keysAttribute()).isEmpty();
     }
 
     @Test

@@ -50,16 +50,7 @@ class ResponseBuilderTest {
 
     private static DescriptorMapping mapping(boolean isQuota) {
         DescriptorMapping defaults = DescriptorMapping.DEFAULTS;
-        return new DescriptorMapping(
-                defaults.client(),
-                defaults.tier(),
-                defaults.requestId(),
-                defaults.attributes(),
-                defaults.keysAttribute(),
-                false,
-                isQuota,
-                defaults.timeout(),
-                defaults.fallback());
+        return new DescriptorMapping(defaults.keys(), false, isQuota, defaults.timeout(), defaults.fallback());
     }
 
     private static RequestAnswer answer(DescriptorMapping mapping, int size, ClientDecision decision) {
