@@ -2,13 +2,11 @@ package dev.weir.decision;
 
 import static dev.weir.decision.Samples.consume;
 import static dev.weir.decision.Samples.counter;
-import static dev.weir.decision.Samples.gcra;
 import static dev.weir.decision.Samples.inLayer;
 import static dev.weir.decision.Samples.keyed;
 import static dev.weir.decision.Samples.log;
 import static dev.weir.decision.Samples.match;
 import static dev.weir.decision.Samples.maxSize;
-import static dev.weir.decision.Samples.onExceed;
 import static dev.weir.decision.Samples.peek;
 import static dev.weir.decision.Samples.policy;
 import static dev.weir.decision.Samples.request;
@@ -19,7 +17,6 @@ import static dev.weir.decision.Samples.tokens;
 import static dev.weir.decision.Samples.window;
 import static dev.weir.decision.Samples.windowCountingDenied;
 import static org.assertj.core.api.Assertions.assertThat;
-import static org.assertj.core.api.Assertions.assertThatIllegalArgumentException;
 
 import dev.weir.decision.state.PolicyState;
 import dev.weir.decision.state.lease.QuotaSource;
@@ -31,10 +28,8 @@ import dev.weir.event.PolicyVersion;
 import dev.weir.event.Reason;
 import dev.weir.event.Request;
 import dev.weir.limit.Blocked;
-import dev.weir.limit.Limit;
 import dev.weir.limit.SlidingWindowLog;
 import dev.weir.limit.Unlimited;
-import dev.weir.policy.OnExceed;
 import dev.weir.policy.Policy;
 import dev.weir.policy.PolicyTable;
 import java.util.ArrayList;
@@ -44,28 +39,7 @@ import java.util.TreeMap;
 import org.junit.jupiter.api.Nested;
 import org.junit.jupiter.api.Test;
 
-class DeciderTest {
-
-    private final MapStates states = new MapStates();
-
-    private Decision decide(Request request, Policy... policies) {
-        return (Decision) Decider.local(states).decide(request, table(policies));
-    }
-
-    private static void assertAllowed(Decision decision, String limitedBy, long remaining) {
-        assertThat(decision.outcome()).isEqualTo(Outcome.ALLOWED);
-        assertThat(decision.limitedBy()).isEqualTo(limitedBy);
-        assertThat(decision.remaining()).isEqualTo(remaining);
-        assertThat(decision.retryAfterMs()).isZero();
-        assertThat(decision.httpStatus()).isEqualTo(200);
-    }
-
-    private static void assertDenied(Decision decision, String limitedBy, Long retryAfterMs) {
-        assertThat(decision.outcome()).isEqualTo(Outcome.DENIED);
-        assertThat(decision.limitedBy()).isEqualTo(limitedBy);
-        assertThat(decision.retryAfterMs()).isEqualTo(retryAfterMs);
-        assertThat(decision.httpStatus()).isEqualTo(429);
-    }
+class DeciderTest extends LocalDecisions {
 
     @Test
     void a_decision_explains_itself() {
@@ -300,133 +274,6 @@ class DeciderTest {
     }
 
     @Nested
-    class Settling {
-
-        @Test
-        void charges_on_into_debt_and_is_always_allowed() {
-            Policy policy = policy("p", tokens(1, 1_000, 10));
-            decide(consume(8, 0), policy);
-            Decision decision = decide(settle(5, 0), policy);
-            assertAllowed(decision, "p/0", 0);
-            assertThat(decision.reason()).isEqualTo(Reason.SETTLED);
-            assertThat(decision.resetAfterMs()).isEqualTo(13_000);
-            assertDenied(decide(consume(1, 0), policy), "p/0", 4_000L);
-            assertDenied(decide(consume(1, 3_999), policy), "p/0", 1L);
-            assertAllowed(decide(consume(1, 4_000), policy), "p/0", 0);
-        }
-
-        @Test
-        void debt_is_at_most_one_full_limit_however_much_is_settled() {
-            for (Limit<?> limit : List.of(
-                    window(10, 60_000),
-                    log(10, 60_000),
-                    counter(10, 60_000),
-                    tokens(10, 60_000, 10),
-                    gcra(10, 60_000, 10),
-                    Samples.steps(10, 60_000, 10))) {
-                Policy policy = policy("p-" + limit.getClass().getSimpleName(), limit);
-                decide(settle(1_000_000_000_000L, 0), policy);
-                decide(settle(1, 0), policy);
-                assertThat(states.of("c", policy.id()).accounts().get(0).used(0))
-                        .isEqualTo(20);
-                assertThat(decide(consume(10, 0), policy).retryAfterMs()).isLessThanOrEqualTo(120_000);
-                decide(settle(-10, 0), policy);
-                assertAllowed(decide(peek(0, 0), policy), policy.id() + "/0", 0);
-                decide(settle(-1, 0), policy);
-                assertAllowed(decide(consume(1, 0), policy), policy.id() + "/0", 0);
-            }
-        }
-
-        @Test
-        void a_policy_bounds_the_debt() {
-            for (long maxDebt : new long[] {0, 3, 1_000}) {
-                Policy policy = policy("p" + maxDebt, tokens(10, 60_000, 10));
-                policy = maxDebt(maxDebt, policy);
-                decide(consume(10, 0), policy);
-                decide(settle(500, 0), policy);
-                assertThat(states.of("c", policy.id()).accounts().get(0).used(0))
-                        .isEqualTo(10 + Math.min(500, maxDebt));
-            }
-        }
-
-        @Test
-        void a_debt_that_cannot_be_counted_exactly_is_rejected() {
-            long most = Limit.MAX_LEVEL / 11_000 - 7;
-            Limit<?> limit = gcra(7, 11_000, 7);
-            assertThat(new Policy.Term("g", limit, most).maxUsed()).isEqualTo(most + 7);
-            assertThatIllegalArgumentException()
-                    .isThrownBy(() -> new Policy.Term("g", limit, most + 1))
-                    .withMessage("max-debt must be 0 to " + most + " for g, is " + (most + 1));
-        }
-
-        private Policy maxDebt(long maxDebt, Policy policy) {
-            List<Policy.Term> terms = policy.terms().stream()
-                    .map(term -> new Policy.Term(term.label(), term.limit(), maxDebt))
-                    .toList();
-            return Policy.builder(policy.id())
-                    .match(policy.match())
-                    .key(policy.key())
-                    .terms(terms)
-                    .onExceed(policy.onExceed())
-                    .build();
-        }
-
-        @Test
-        void refunds_at_once_but_never_above_the_capacity() {
-            Policy policy = policy("p", window(10, 60_000));
-            decide(consume(8, 0), policy);
-            assertAllowed(decide(settle(-3, 1), policy), "p/0", 5);
-            assertAllowed(decide(settle(-300, 2), policy), "p/0", 10);
-            assertAllowed(decide(consume(10, 3), policy), "p/0", 0);
-        }
-
-        @Test
-        void out_of_debt_and_back() {
-            for (Limit<?> limit :
-                    List.of(window(10, 60_000), log(10, 60_000), counter(10, 60_000), gcra(10, 60_000, 10))) {
-                Policy policy = policy("p-" + limit.getClass().getSimpleName(), limit);
-                decide(consume(10, 0), policy);
-                decide(settle(7, 0), policy);
-                assertThat(decide(peek(1, 0), policy).remaining()).isZero();
-                decide(settle(-7, 0), policy);
-                assertThat(decide(peek(1, 0), policy).outcome()).isEqualTo(Outcome.DENIED);
-                decide(settle(-1, 0), policy);
-                assertThat(decide(peek(1, 0), policy).outcome()).isEqualTo(Outcome.ALLOWED);
-            }
-        }
-
-        @Test
-        void ignores_the_size() {
-            Policy policy = maxSize(10L, policy("p", window(10, 60_000)));
-            assertAllowed(decide(sized(11, settle(3, 0)), policy), "p/0", 7);
-        }
-
-        @Test
-        void of_zero_changes_nothing() {
-            assertAllowed(decide(settle(0, 0), policy("p", window(10, 60_000))), "p/0", 10);
-            assertThat(states.puts()).isZero();
-        }
-
-        @Test
-        void extreme_costs_saturate() {
-            for (Limit<?> limit : List.of(
-                    window(10, 60_000),
-                    log(10, 60_000),
-                    counter(10, 60_000),
-                    gcra(10, 60_000, 10),
-                    Samples.steps(1, 10, 1))) {
-                Policy policy = policy("p-" + limit.getClass().getSimpleName(), limit);
-                decide(consume(1, 0), policy);
-                decide(settle(Long.MAX_VALUE, 0), policy);
-                assertThat(decide(peek(1, 0), policy).retryAfterMs()).isPositive();
-                decide(settle(Long.MIN_VALUE, 0), policy);
-                decide(settle(Long.MIN_VALUE, 0), policy);
-                assertThat(decide(peek(1, 0), policy).remaining()).isEqualTo(limit.capacity());
-            }
-        }
-    }
-
-    @Nested
     class CountingDenied {
 
         @Test
@@ -461,83 +308,6 @@ class DeciderTest {
             Policy policy = policy("p", windowCountingDenied(1, 60_000));
             decide(peek(2, 0), policy);
             assertThat(states.puts()).isZero();
-        }
-    }
-
-    @Nested
-    class Observing {
-
-        private final Policy watching = onExceed(OnExceed.OBSERVE, policy("w", window(2, 60_000)));
-
-        @Test
-        void what_it_would_deny_is_not_charged_as_if_it_enforced() {
-            decide(consume(1, 0), watching);
-            decide(consume(2, 0), watching);
-            assertThat(states.of("c", "w").accounts().get(0).used(0)).isOne();
-        }
-
-        @Test
-        void does_not_keep_others_from_charging() {
-            Policy enforcing = inLayer("z", policy("p", window(5, 60_000)));
-            decide(consume(3, 0), watching, enforcing);
-            assertThat(states.of("c", "w")).isNull();
-            assertThat(states.of("c", "p").accounts().get(0).used(0)).isEqualTo(3);
-        }
-
-        @Test
-        void a_denial_by_another_policy_is_not_observed() {
-            Policy enforcing = inLayer("z", policy("p", window(5, 60_000)));
-            Decision decision = decide(consume(6, 0), watching, enforcing);
-            assertDenied(decision, "p/0", null);
-            assertThat(decision.observed()).isFalse();
-            assertThat(states.puts()).isZero();
-        }
-
-        @Test
-        void an_enforcing_limit_binds_before_an_observing_one_when_allowed() {
-            Policy enforcing = inLayer("z", policy("p", window(5, 60_000)));
-            assertAllowed(decide(consume(1, 0), watching, enforcing), "p/0", 4);
-            Policy first = inLayer("a", policy("q", window(5, 60_000)));
-            assertAllowed(decide(consume(1, 0), watching, first), "q/0", 4);
-        }
-
-        @Test
-        void a_too_large_request_is_observed_and_not_charged() {
-            Policy policy = maxSize(10L, onExceed(OnExceed.OBSERVE, policy("w", windowCountingDenied(5, 60_000))));
-            assertThat(decide(sized(11, consume(1, 0)), policy).observedBy()).containsExactly("w");
-            assertThat(states.puts()).as("as if the policy enforced its limits").isZero();
-        }
-
-        @Test
-        void what_it_would_deny_counts_where_denied_requests_count() {
-            Policy policy = onExceed(OnExceed.OBSERVE, policy("w", windowCountingDenied(2, 60_000)));
-            decide(consume(3, 0), policy);
-            assertThat(states.of("c", "w").accounts().get(0).used(0)).isEqualTo(3);
-        }
-    }
-
-    @Nested
-    class ShadowBanning {
-
-        private final Policy banning = onExceed(OnExceed.SHADOW_BAN, policy("s", window(1, 60_000)));
-
-        @Test
-        void denies_with_the_http_status_of_an_allowed_request() {
-            assertThat(decide(consume(1, 0), banning).shadowBanned()).isFalse();
-            Decision decision = decide(consume(1, 0), banning);
-            assertThat(decision.outcome()).isEqualTo(Outcome.DENIED);
-            assertThat(decision.shadowBanned()).isTrue();
-            assertThat(decision.httpStatus()).isEqualTo(200);
-            assertThat(decision.retryAfterMs()).isEqualTo(60_000);
-        }
-
-        @Test
-        void only_where_its_own_limit_binds() {
-            Policy open = inLayer("z", policy("p", window(1, 90_000)));
-            decide(consume(1, 0), banning, open);
-            Decision decision = decide(consume(1, 0), banning, open);
-            assertDenied(decision, "p/0", 90_000L);
-            assertThat(decision.shadowBanned()).isFalse();
         }
     }
 
@@ -660,100 +430,6 @@ class DeciderTest {
             decide(settle(1, 500), policy);
             assertDenied(decide(consume(2, 10_999), policy), "p/0", 1L);
             assertAllowed(decide(consume(2, 11_000), policy), "p/0", 0);
-        }
-    }
-
-    @Nested
-    class APolicyChangedUnderLiveState {
-
-        @Test
-        void keeps_what_was_used() {
-            decide(consume(8, 0), policy("p", window(10, 60_000)));
-            assertAllowed(decide(consume(1, 1), policy("p", window(20, 60_000))), "p/0", 11);
-            assertDenied(decide(consume(1, 2), policy("p", window(5, 60_000))), "p/0", 59_998L);
-        }
-
-        @Test
-        void keeps_it_across_algorithms() {
-            decide(consume(8, 0), policy("p", window(10, 60_000)));
-            assertAllowed(decide(consume(1, 1), policy("p", log(10, 60_000))), "p/0", 1);
-            assertAllowed(decide(consume(1, 1), policy("p", tokens(10, 60_000, 10))), "p/0", 0);
-            assertDenied(decide(consume(1, 1), policy("p", counter(10, 60_000))), "p/0", 60_000L);
-        }
-
-        @Test
-        void keeps_it_in_another_order() {
-            decide(consume(3, 0), policy("p", window(10, 60_000), window(5, 1_000)));
-            Policy swapped = policy("p", window(5, 1_000), window(10, 60_000));
-            assertThat(decide(consume(2, 1), swapped).outcome()).isEqualTo(Outcome.ALLOWED);
-            assertThat(states.of("c", "p").accounts().get(0).used(1)).isEqualTo(5);
-            assertThat(states.of("c", "p").accounts().get(1).used(1)).isEqualTo(5);
-        }
-
-        @Test
-        void an_added_limit_starts_fresh_and_a_removed_one_is_gone() {
-            decide(consume(3, 0), policy("p", window(10, 60_000)));
-            assertAllowed(decide(consume(3, 1), policy("p", window(10, 60_000), window(4, 1_000))), "p/1", 1);
-            assertAllowed(decide(consume(4, 2), policy("p", window(10, 60_000))), "p/0", 0);
-            assertThat(states.of("c", "p").accounts()).hasSize(1);
-        }
-
-        /**
-         * The old count would last for a day. Under the new terms it is refilled, even while all requests are denied.
-         */
-        @Test
-        void the_wait_under_the_new_terms_begins_with_the_first_request_after_the_change() {
-            decide(consume(100, 0), policy("p", window(100, 86_400_000)));
-            Policy changed = policy("p", tokens(100, 10_000, 100));
-            assertDenied(decide(consume(1, 1_000), changed), "p/0", 100L);
-            assertDenied(decide(consume(1, 1_050), changed), "p/0", 50L);
-            assertAllowed(decide(consume(1, 1_100), changed), "p/0", 0);
-        }
-
-        @Test
-        void a_denial_after_the_change_writes_nothing_if_nothing_is_used() {
-            decide(consume(1, 0), policy("p", window(10, 1_000)));
-            Policy changed = policy("p", window(5, 1_000));
-            assertThat(decide(consume(6, 100_000), changed).outcome()).isEqualTo(Outcome.DENIED);
-            assertThat(decide(consume(1, 50_000), changed).decidedAtMs())
-                    .as("as if the state had been deleted")
-                    .isEqualTo(50_000);
-        }
-
-        @Test
-        void a_peek_after_the_change_writes_nothing() {
-            decide(consume(100, 0), policy("p", window(100, 86_400_000)));
-            PolicyState before = states.of("c", "p");
-            assertDenied(decide(peek(1, 1_000), policy("p", tokens(100, 10_000, 100))), "p/0", 100L);
-            assertThat(states.of("c", "p")).isSameAs(before);
-        }
-
-        @Test
-        void the_same_limits_under_a_new_version_change_nothing() {
-            decide(consume(3, 0), policy("p", log(10, 60_000)));
-            Policy renamed = maxSize(10L, policy("p", log(10, 60_000)));
-            assertAllowed(decide(consume(3, 1), renamed), "p/0", 4);
-        }
-
-        @Test
-        void an_unused_log_is_deleted_in_steps() {
-            Policy logs = policy("p", log(1_000, 100_000), log(500, 100_000));
-            for (int i = 1; i <= 400; i++) {
-                decide(consume(1, i), logs);
-            }
-            assertThat(states.segments()).isEqualTo(24);
-            Policy changed = policy("p", log(500, 100_000), window(2_000, 100_000));
-            for (int i = 0; i < 5; i++) {
-                decide(consume(1, 401), changed);
-                assertThat(states.segments()).isEqualTo(22 - 2 * i);
-            }
-            for (int i = 0; i < 5; i++) {
-                decide(consume(1, 401), changed);
-            }
-            assertThat(states.segments()).as("segments of the log that is left").isEqualTo(12);
-            assertThat(states.of("c", "p").retired()).isEmpty();
-            assertThat(decide(peek(91, 401), changed).outcome()).isEqualTo(Outcome.DENIED);
-            assertThat(decide(peek(90, 401), changed).outcome()).isEqualTo(Outcome.ALLOWED);
         }
     }
 }
