@@ -1,12 +1,14 @@
 package dev.weir.cli;
 
+import static dev.weir.cli.DoctorRun.findings;
+import static dev.weir.cli.DoctorRun.of;
+import static dev.weir.cli.DoctorRun.only;
 import static dev.weir.testing.Await.await;
 import static org.assertj.core.api.Assertions.assertThat;
 
-import com.fasterxml.jackson.databind.ObjectMapper;
 import com.fasterxml.jackson.dataformat.yaml.YAMLMapper;
 import dev.weir.api.WeirService;
-import dev.weir.config.ConfigFile;
+import dev.weir.cli.DoctorRun.Found;
 import dev.weir.config.WeirConfig;
 import dev.weir.dev.EmbeddedBroker;
 import dev.weir.doctor.HangingTransactionFix;
@@ -24,7 +26,6 @@ import java.io.InputStream;
 import java.nio.charset.StandardCharsets;
 import java.nio.file.Files;
 import java.nio.file.Path;
-import java.nio.file.attribute.PosixFilePermissions;
 import java.time.Duration;
 import java.util.ArrayList;
 import java.util.Arrays;
@@ -73,7 +74,6 @@ import org.junit.jupiter.params.provider.CsvSource;
 class DoctorTest {
 
     private static final Duration PATIENCE = Duration.ofMinutes(2);
-    private static final ObjectMapper JSON = new ObjectMapper();
     private static final Pattern SET = Pattern.compile(
             "kafka-configs\\.sh --bootstrap-server (\\S+) --alter --entity-type topics --entity-name (\\S+) --add-config ([^=]+)=(\\S+)");
 
@@ -81,9 +81,6 @@ class DoctorTest {
             policies:
               - {id: free, match: {tier: free}, limits: [{algorithm: gcra, limit: 5, per: 1m}]}
             """;
-
-    @TempDir
-    static Path shared;
 
     private static EmbeddedBroker broker;
     private static Admin admin;
@@ -93,9 +90,7 @@ class DoctorTest {
     Path directory;
 
     private String name;
-
-    /** A finding, as it is printed as JSON. */
-    private record Found(String group, String check, String verdict, String found, List<String> advice) {}
+    private DoctorRun doctor;
 
     @BeforeAll
     static void start() {
@@ -112,7 +107,8 @@ class DoctorTest {
     @BeforeEach
     void create() throws Exception {
         name = "d" + cases++;
-        TopicSetup.createMissing(admin, config(""), TopicSetup.RequestTime.LOG_APPEND);
+        doctor = new DoctorRun(name, broker.bootstrapServers(), directory);
+        TopicSetup.createMissing(admin, doctor.config(""), TopicSetup.RequestTime.LOG_APPEND);
     }
 
     @Test
@@ -121,24 +117,24 @@ class DoctorTest {
         Path requests = Files.writeString(
                 directory.resolve("requests.ndjson"), "{\"requestId\":\"r\",\"client\":\"a\",\"tier\":\"free\"}\n");
         Path rules = Files.writeString(directory.resolve("rules.yaml"), RULES);
-        assertThat(Shell.run("policies", "apply", "-c", file(port), rules.toString())
+        assertThat(Shell.run("policies", "apply", "-c", doctor.file(port), rules.toString())
                         .exit())
                 .isZero();
-        try (WeirService service = WeirService.open(config(port), Map.of())) {
-            try (Enforcer enforcer = Enforcer.start(config(port))) {
+        try (WeirService service = WeirService.open(doctor.config(port), Map.of())) {
+            try (Enforcer enforcer = Enforcer.start(doctor.config(port))) {
                 service.setHealth(enforcer::health);
                 enforcer.awaitRunning(PATIENCE);
                 service.attachEnforcer(enforcer.policies(), enforcer.queries());
-                assertThat(Shell.run("send", "--await", "-c", file(port), requests.toString())
+                assertThat(Shell.run("send", "--await", "-c", doctor.file(port), requests.toString())
                                 .exit())
                         .isZero();
                 String[] options = {"--service", "http://" + service.address()};
                 awaitWell(port, options);
-                assertThat(doctor(0, port, options)).allSatisfy(one -> {
-                    assertThat(one.verdict).as(one.toString()).isEqualTo("OK");
-                    assertThat(one.advice).isEmpty();
+                assertThat(doctor.found(0, port, options)).allSatisfy(one -> {
+                    assertThat(one.verdict()).as(one.toString()).isEqualTo("OK");
+                    assertThat(one.advice()).isEmpty();
                 });
-                CapturedRun text = Shell.run(args(port, options));
+                CapturedRun text = Shell.run(doctor.args(port, options));
                 assertThat(text.out())
                         .contains("topics\n  OK    existence         12 topics, 16 changelogs\n")
                         .contains("group " + name + ": 1 instance, 1 thread, 6 of 6 partitions, no standby instance")
@@ -146,41 +142,42 @@ class DoctorTest {
                         .endsWith(" OK, 0 WARN, 0 FAIL, 0 SKIP\n");
                 String[] yaml = {options[0], options[1], "-o", "yaml"};
                 assertThat(new YAMLMapper()
-                                .readTree(Shell.run(args(port, yaml)).out())
+                                .readTree(Shell.run(doctor.args(port, yaml)).out())
                                 .at("/counts"))
                         .hasToString("{\"OK\":%d,\"WARN\":0,\"FAIL\":0,\"SKIP\":0}"
-                                .formatted(doctor(0, port, options).size()));
+                                .formatted(doctor.found(0, port, options).size()));
                 everyCheckIsOnThePage();
             }
         }
-        assertThat(Shell.run("send", "-c", file(port), requests.toString()).exit())
+        assertThat(Shell.run("send", "-c", doctor.file(port), requests.toString())
+                        .exit())
                 .isZero();
         write(name + ".lease-responses." + name, 0, "a", "b", null);
         write(name + ".lease-requests." + name, 0, "a", "b", null);
-        List<Found> stopped = doctor(1, port);
+        List<Found> stopped = doctor.found(1, port);
         assertThat(of(stopped, "application", "instances")).hasSize(2).allSatisfy(one -> {
-            assertThat(one.verdict).isEqualTo("WARN");
-            assertThat(one.advice).containsExactly("weir run");
+            assertThat(one.verdict()).isEqualTo("WARN");
+            assertThat(one.advice()).containsExactly("weir run");
         });
         List<Found> lag = of(stopped, "application", "lag");
         assertThat(lag.get(0)).satisfies(one -> {
-            assertThat(one.verdict).isEqualTo("FAIL");
-            assertThat(one.found)
+            assertThat(one.verdict()).isEqualTo("FAIL");
+            assertThat(one.found())
                     .startsWith("1 unread record on " + name + ".requests, in 1 partition")
                     .endsWith(", and no instance is running");
-            assertThat(one.advice).containsExactly("weir run");
+            assertThat(one.advice()).containsExactly("weir run");
         });
-        assertThat(lag.get(1).verdict).isEqualTo("OK");
+        assertThat(lag.get(1).verdict()).isEqualTo("OK");
         assertThat(lag.get(2)).satisfies(one -> {
-            assertThat(one.verdict).isEqualTo("WARN");
-            assertThat(one.found)
+            assertThat(one.verdict()).isEqualTo("WARN");
+            assertThat(one.found())
                     .startsWith("1 unread record on " + name + ".lease-responses." + name + ", in 1 partition")
                     .endsWith(", and no instance is running: the leases are returned when they end");
         });
-        assertThat(lag.get(3).verdict).isEqualTo("OK");
+        assertThat(lag.get(3).verdict()).isEqualTo("OK");
         assertThat(lag.get(4)).satisfies(one -> {
-            assertThat(one.verdict).isEqualTo("FAIL");
-            assertThat(one.found)
+            assertThat(one.verdict()).isEqualTo("FAIL");
+            assertThat(one.found())
                     .startsWith("1 unread record on " + name + ".lease-requests." + name + ", in 1 partition");
         });
     }
@@ -196,8 +193,8 @@ class DoctorTest {
             }
         }
         described.remove("group/checks");
-        TreeSet<String> done = doctor(0, "service: {port: 0}\n").stream()
-                .map(one -> one.group + "/" + one.check)
+        TreeSet<String> done = doctor.found(0, "service: {port: 0}\n").stream()
+                .map(one -> one.group() + "/" + one.check())
                 .collect(Collectors.toCollection(TreeSet::new));
         assertThat(described).isEqualTo(done);
     }
@@ -206,16 +203,16 @@ class DoctorTest {
     void the_printed_command_fixes_a_feature_that_is_not_finalized() throws Exception {
         setTransactionVersion(0, UpgradeType.SAFE_DOWNGRADE);
         try {
-            Found wrong = only(doctor(0, ""), "brokers", "features");
-            assertThat(wrong.verdict).isEqualTo("WARN");
-            assertThat(wrong.found).startsWith("transaction.version is 0: a late request");
-            assertThat(wrong.advice)
+            Found wrong = only(doctor.found(0, ""), "brokers", "features");
+            assertThat(wrong.verdict()).isEqualTo("WARN");
+            assertThat(wrong.found()).startsWith("transaction.version is 0: a late request");
+            assertThat(wrong.advice())
                     .containsExactly("kafka-features.sh --bootstrap-server " + broker.bootstrapServers()
                             + " upgrade --feature transaction.version=2");
         } finally {
             setTransactionVersion(2, UpgradeType.UPGRADE);
         }
-        assertThat(only(doctor(0, ""), "brokers", "features").verdict).isEqualTo("OK");
+        assertThat(only(doctor.found(0, ""), "brokers", "features").verdict()).isEqualTo("OK");
     }
 
     /** Sets the level of the feature, and waits until the broker has received it from the controller. */
@@ -252,18 +249,18 @@ class DoctorTest {
             throws Exception {
         String full = name + "." + topic + (topic.endsWith(".") ? name : ""); // the application id
         set(full, setting, value);
-        Found wrong = only(doctor(verdict.equals("FAIL") ? 1 : 0, ""), "topics", check);
-        assertThat(wrong.verdict).isEqualTo(verdict);
-        assertThat(wrong.found).contains(full, reported);
-        assertThat(wrong.advice).hasSize(1);
-        Matcher command = SET.matcher(wrong.advice.get(0));
-        assertThat(command.matches()).as(wrong.advice.get(0)).isTrue();
+        Found wrong = only(doctor.found(verdict.equals("FAIL") ? 1 : 0, ""), "topics", check);
+        assertThat(wrong.verdict()).isEqualTo(verdict);
+        assertThat(wrong.found()).contains(full, reported);
+        assertThat(wrong.advice()).hasSize(1);
+        Matcher command = SET.matcher(wrong.advice().get(0));
+        assertThat(command.matches()).as(wrong.advice().get(0)).isTrue();
         assertThat(command.group(1)).isEqualTo(broker.bootstrapServers());
         assertThat(command.group(2)).isEqualTo(full);
         assertThat(command.group(3)).isEqualTo(setting);
-        type(wrong.advice.get(0));
+        type(wrong.advice().get(0));
         awaitSet(command.group(2), command.group(3), command.group(4));
-        assertThat(only(doctor(0, ""), "topics", check).verdict).isEqualTo("OK");
+        assertThat(only(doctor.found(0, ""), "topics", check).verdict()).isEqualTo("OK");
     }
 
     @Test
@@ -276,7 +273,7 @@ class DoctorTest {
                 "the topics are changed",
                 PATIENCE,
                 () -> partitions(name + ".policies") == 2 && partitions(name + ".releases") == 0);
-        List<Found> found = doctor(1, "");
+        List<Found> found = doctor.found(1, "");
         assertThat(only(found, "topics", "existence"))
                 .isEqualTo(new Found(
                         "topics",
@@ -285,8 +282,8 @@ class DoctorTest {
                         "missing: " + name + ".releases",
                         List.of("weir run, which creates them")));
         assertThat(only(found, "topics", "settings")).satisfies(one -> {
-            assertThat(one.found).startsWith(name + ".policies: has 2 partitions, must have 1");
-            assertThat(one.advice)
+            assertThat(one.found()).startsWith(name + ".policies: has 2 partitions, must have 1");
+            assertThat(one.advice())
                     .contains("kafka-topics.sh --bootstrap-server " + broker.bootstrapServers() + " --delete --topic "
                             + name + ".policies");
         });
@@ -296,24 +293,24 @@ class DoctorTest {
     void hanging_transactions_are_reported_and_ended_as_their_coordinator_did() throws Exception {
         String requests = name + ".requests";
         set(requests, "message.timestamp.type", "CreateTime");
-        String id = config("").applicationId() + "-1";
+        String id = doctor.config("").applicationId() + "-1";
         hang(name + ".decisions", id, End.COMMITTED);
         hang(name + ".releases", id, End.ABORTED);
         long old = System.currentTimeMillis() - Duration.ofMinutes(20).toMillis();
         try (KafkaProducer<byte[], byte[]> slow = begin(requests, 0, old)) {
-            List<Found> found = of(doctor(1, ""), "topics", "transactions");
+            List<Found> found = of(doctor.found(1, ""), "topics", "transactions");
             assertThat(found).hasSize(3);
-            assertThat(only(found, name + ".decisions").verdict).isEqualTo("FAIL");
-            assertThat(only(found, name + ".decisions").found)
+            assertThat(ofTopic(found, name + ".decisions").verdict()).isEqualTo("FAIL");
+            assertThat(ofTopic(found, name + ".decisions").found())
                     .contains("its coordinator has committed the transaction of " + id + ", but the marker is missing");
-            assertThat(only(found, name + ".decisions").advice)
+            assertThat(ofTopic(found, name + ".decisions").advice())
                     .containsExactly("weir doctor --fix hanging-transactions");
-            assertThat(only(found, name + ".releases").found)
+            assertThat(ofTopic(found, name + ".releases").found())
                     .contains("its coordinator has aborted the transaction of " + id);
-            assertThat(only(found, requests).verdict).isEqualTo("WARN");
-            assertThat(only(found, requests).found)
+            assertThat(ofTopic(found, requests).verdict()).isEqualTo("WARN");
+            assertThat(ofTopic(found, requests).found())
                     .startsWith(requests + "-0: a transaction has been open since offset 0, and last wrote 20m");
-            assertThat(only(found, requests).advice)
+            assertThat(ofTopic(found, requests).advice())
                     .containsExactly("kafka-transactions.sh --bootstrap-server " + broker.bootstrapServers()
                             + " describe-producers --topic " + requests + " --partition 0");
 
@@ -330,7 +327,7 @@ class DoctorTest {
                     .contains("2 ended, 0 left");
             assertThat(fix("", "--yes").out()).isEqualToIgnoringNewLines("0 ended, 0 left");
             slow.abortTransaction();
-            await("no transaction is open", PATIENCE, () -> Shell.run(args(""))
+            await("no transaction is open", PATIENCE, () -> Shell.run(doctor.args(""))
                     .out()
                     .contains("no transaction has been open for more than 1m"));
         }
@@ -338,7 +335,7 @@ class DoctorTest {
 
     @Test
     void a_transaction_that_may_be_running_is_left_alone() throws Exception {
-        hang(name + ".decisions", config("").applicationId() + "-2", End.NOT_REPORTED);
+        hang(name + ".decisions", doctor.config("").applicationId() + "-2", End.NOT_REPORTED);
         CapturedRun run = fix("y\n");
         assertThat(run.exit()).isEqualTo(1);
         assertThat(run.out())
@@ -351,8 +348,8 @@ class DoctorTest {
 
     @Test
     void a_transaction_that_ends_before_the_answer_is_left_alone() throws Exception {
-        hang(name + ".decisions", config("").applicationId() + "-1", End.COMMITTED);
-        WeirConfig config = config("");
+        hang(name + ".decisions", doctor.config("").applicationId() + "-1", End.COMMITTED);
+        WeirConfig config = doctor.config("");
         List<String> lines = new ArrayList<>();
         Predicate<String> slow = question -> {
             HangingTransactionFix.run(config, other -> true, false, other -> {});
@@ -368,24 +365,26 @@ class DoctorTest {
         System.setIn(new ByteArrayInputStream(input.getBytes(StandardCharsets.UTF_8)));
         try {
             return Shell.run(Stream.concat(
-                            Stream.of("doctor", "-c", file(""), "--fix", "hanging-transactions"), Stream.of(options))
+                            Stream.of("doctor", "-c", doctor.file(""), "--fix", "hanging-transactions"),
+                            Stream.of(options))
                     .toArray(String[]::new));
         } finally {
             System.setIn(before);
         }
     }
 
-    private static Found only(List<Found> found, String topic) {
-        List<Found> ofTopic =
-                found.stream().filter(one -> one.found.startsWith(topic + "-")).toList();
-        assertThat(ofTopic).as(found.toString()).hasSize(1);
-        return ofTopic.get(0);
+    private static Found ofTopic(List<Found> found, String topic) {
+        List<Found> some = found.stream()
+                .filter(one -> one.found().startsWith(topic + "-"))
+                .toList();
+        assertThat(some).as(found.toString()).hasSize(1);
+        return some.get(0);
     }
 
     private void hang(String topic, String transactionalId, End end) throws Exception {
         HangingTransaction.create(
                 broker.bootstrapServers(),
-                new BrokerConnection(KafkaSettings.admin(config("")))::send,
+                new BrokerConnection(KafkaSettings.admin(doctor.config("")))::send,
                 new TopicPartition(topic, 0),
                 transactionalId,
                 end);
@@ -412,7 +411,8 @@ class DoctorTest {
         try {
             List<String> verdicts = new ArrayList<>();
             while (verdicts.size() < 3 && !verdicts.contains("OK")) { // a machine that stalls keeps a transaction open
-                verdicts.add(only(findings(Shell.run(args("", "-o", "json"))), "topics", "transactions").verdict);
+                verdicts.add(only(findings(Shell.run(doctor.args("", "-o", "json"))), "topics", "transactions")
+                        .verdict());
             }
             assertThat(verdicts).contains("OK");
         } finally {
@@ -428,20 +428,21 @@ class DoctorTest {
             producer.send(new ProducerRecord<>(name + ".requests", 0, bytes("a"), new byte[] {0, 0, 0, 0, 7, 2}))
                     .get();
         }
-        List<Found> found =
-                findings(Shell.run(args("registry: {url: 'http://127.0.0.1:1/apis/registry/v3'}\n", "-o", "json")));
-        assertThat(only(found, "application", "placement").verdict).isEqualTo("FAIL");
-        assertThat(only(found, "clocks", "instances").verdict).isEqualTo("SKIP");
+        List<Found> found = findings(
+                Shell.run(doctor.args("registry: {url: 'http://127.0.0.1:1/apis/registry/v3'}\n", "-o", "json")));
+        assertThat(only(found, "application", "placement").verdict()).isEqualTo("FAIL");
+        assertThat(only(found, "clocks", "instances").verdict()).isEqualTo("SKIP");
     }
 
     @Test
     void a_named_service_that_does_not_respond_fails_and_one_of_the_configuration_is_skipped() throws Exception {
-        assertThat(only(doctor(1, "", "--service", "http://127.0.0.1:1"), "application", "service"))
+        assertThat(only(doctor.found(1, "", "--service", "http://127.0.0.1:1"), "application", "service"))
                 .satisfies(one -> {
-                    assertThat(one.verdict).isEqualTo("FAIL");
-                    assertThat(one.found).isEqualTo("no response from http://127.0.0.1:1");
+                    assertThat(one.verdict()).isEqualTo("FAIL");
+                    assertThat(one.found()).isEqualTo("no response from http://127.0.0.1:1");
                 });
-        assertThat(only(doctor(0, "service: {port: 1}\n"), "application", "service").verdict)
+        assertThat(only(doctor.found(0, "service: {port: 1}\n"), "application", "service")
+                        .verdict())
                 .isEqualTo("SKIP");
     }
 
@@ -457,7 +458,7 @@ class DoctorTest {
 
     @Test
     void missing_and_invalid_policies_are_reported() throws Exception {
-        assertThat(only(doctor(0, ""), "policies", "in force"))
+        assertThat(only(doctor.found(0, ""), "policies", "in force"))
                 .isEqualTo(new Found(
                         "policies",
                         "in force",
@@ -465,16 +466,16 @@ class DoctorTest {
                         "there are no policies: every request is allowed",
                         List.of("weir policies apply rules.yaml")));
         Path rules = Files.writeString(directory.resolve("rules.yaml"), RULES);
-        assertThat(Shell.run("policies", "apply", "-c", file(""), rules.toString())
+        assertThat(Shell.run("policies", "apply", "-c", doctor.file(""), rules.toString())
                         .exit())
                 .isZero();
         write(name + ".policies", 0, "policy/free", "no policy", null);
-        List<Found> broken = of(doctor(0, ""), "policies", "in force");
-        assertThat(broken.get(0).verdict).isEqualTo("WARN");
-        assertThat(broken.get(0).found)
+        List<Found> broken = of(doctor.found(0, ""), "policies", "in force");
+        assertThat(broken.get(0).verdict()).isEqualTo("WARN");
+        assertThat(broken.get(0).found())
                 .startsWith("policy/free: its last record is invalid (")
                 .endsWith("; the definition before it stays in force");
-        assertThat(broken.get(1).found).isEqualTo("1 policy, 0 queues");
+        assertThat(broken.get(1).found()).isEqualTo("1 policy, 0 queues");
     }
 
     @Test
@@ -484,35 +485,30 @@ class DoctorTest {
         misplace(requests, right);
         misplace(requests, right);
         assertThat(placement("")).satisfies(one -> {
-            assertThat(one.verdict).isEqualTo("OK");
-            assertThat(one.found).isEqualTo("all of the last 2 requests are in the partition of their client");
+            assertThat(one.verdict()).isEqualTo("OK");
+            assertThat(one.found()).isEqualTo("all of the last 2 requests are in the partition of their client");
         });
         misplace(requests, 1 - right);
         assertThat(placement("")).satisfies(one -> {
-            assertThat(one.verdict).isEqualTo("WARN");
-            assertThat(one.found)
+            assertThat(one.verdict()).isEqualTo("WARN");
+            assertThat(one.found())
                     .isEqualTo(
                             "1 of the last 3 requests are not in the partition of their client: the one at offset 0 of "
                                     + requests + "-" + (1 - right) + " belongs in partition " + right
                                     + "; they are routed, which takes a second commit");
-            assertThat(one.advice).hasSize(2).first().asString().contains("partitioner=murmur2_random");
+            assertThat(one.advice()).hasSize(2).first().asString().contains("partitioner=murmur2_random");
         });
         assertThat(placement("requests: {misplaced: dead-letter}\n")).satisfies(one -> {
-            assertThat(one.verdict).isEqualTo("FAIL");
-            assertThat(one.found).endsWith("; they are dead letters (requests.misplaced)");
+            assertThat(one.verdict()).isEqualTo("FAIL");
+            assertThat(one.found()).endsWith("; they are dead letters (requests.misplaced)");
         });
     }
 
     /** Returns the finding of the check {@code placement}; other checks may fail. */
     private Found placement(String yaml) throws IOException {
-        List<String> all = new ArrayList<>(List.of(args(yaml)));
+        List<String> all = new ArrayList<>(List.of(doctor.args(yaml)));
         all.addAll(List.of("-o", "json"));
         return only(findings(Shell.run(all.toArray(String[]::new))), "application", "placement");
-    }
-
-    private static List<Found> findings(CapturedRun doctor) throws IOException {
-        return JSON.readerForListOf(Found.class)
-                .readValue(JSON.readTree(doctor.out()).get("findings"));
     }
 
     /** Writes a request of client {@code a} without a key. */
@@ -538,29 +534,30 @@ class DoctorTest {
                 .get();
         set(name + ".decisions", "message.timestamp.type", "CreateTime");
         write(name + ".decisions", 0, "a", "b", System.currentTimeMillis() + 600_000);
-        List<Found> found = doctor(1, "");
+        List<Found> found = doctor.found(1, "");
         assertThat(only(found, "application", "offsets")).satisfies(one -> {
-            assertThat(one.verdict).isEqualTo("FAIL");
-            assertThat(one.found).startsWith(partition + ": offsets 0 to 1 were deleted before they were read");
-            assertThat(one.advice.get(1)).contains("--entity-name " + requests + " --add-config retention.ms=");
+            assertThat(one.verdict()).isEqualTo("FAIL");
+            assertThat(one.found()).startsWith(partition + ": offsets 0 to 1 were deleted before they were read");
+            assertThat(one.advice().get(1)).contains("--entity-name " + requests + " --add-config retention.ms=");
         });
         assertThat(only(found, "clocks", "brokers")).satisfies(one -> {
-            assertThat(one.verdict).isEqualTo("WARN");
-            assertThat(one.found).matches("the broker of the newest decision is 9m( [0-9]+s)? ahead of this machine.*");
+            assertThat(one.verdict()).isEqualTo("WARN");
+            assertThat(one.found())
+                    .matches("the broker of the newest decision is 9m( [0-9]+s)? ahead of this machine.*");
         });
     }
 
     @Test
     void each_unreachable_broker_is_reported() throws Exception {
         String nobody = "127.0.0.1:1";
-        assertThat(of(doctor(0, "", "-b", nobody + "," + broker.bootstrapServers()), "brokers", "reachable"))
+        assertThat(of(doctor.found(0, "", "-b", nobody + "," + broker.bootstrapServers()), "brokers", "reachable"))
                 .extracting(Found::verdict)
                 .containsExactly("WARN", "OK");
-        List<Found> none = doctor(1, "", "-b", nobody + ",no-such-host.invalid:9092");
+        List<Found> none = doctor.found(1, "", "-b", nobody + ",no-such-host.invalid:9092");
         assertThat(of(none, "brokers", "reachable"))
                 .extracting(Found::found)
                 .containsExactly(nobody + ": connection refused", "no-such-host.invalid:9092: unknown host");
-        assertThat(none.get(none.size() - 1).verdict).isEqualTo("SKIP");
+        assertThat(none.get(none.size() - 1).verdict()).isEqualTo("SKIP");
     }
 
     @ParameterizedTest
@@ -574,101 +571,20 @@ class DoctorTest {
             """)
     void unsuitable_kafka_settings_are_reported(String kafka, String check, String verdict, String reported)
             throws Exception {
-        assertThat(doctor(verdict.equals("FAIL") ? 1 : 0, "  " + kafka + "\n").stream()
-                        .filter(one -> one.check.equals(check)))
-                .filteredOn(one -> one.verdict.equals(verdict))
+        assertThat(doctor.found(verdict.equals("FAIL") ? 1 : 0, "  " + kafka + "\n").stream()
+                        .filter(one -> one.check().equals(check)))
+                .filteredOn(one -> one.verdict().equals(verdict))
                 .anySatisfy(one -> {
-                    assertThat(one.found).contains(reported);
-                    assertThat(one.advice).hasSize(1);
+                    assertThat(one.found()).contains(reported);
+                    assertThat(one.advice()).hasSize(1);
                 });
-    }
-
-    @Test
-    void an_impossible_state_directory_is_reported() throws Exception {
-        Path file = Files.writeString(directory.resolve("file"), "");
-        String state = "state: {directory: " + file.resolve("state") + "}\n";
-        assertThat(only(doctor(1, state, "-b", "127.0.0.1:1"), "this machine", "state directory"))
-                .satisfies(one -> {
-                    assertThat(one.verdict).isEqualTo("FAIL");
-                    assertThat(one.found).contains(file + " is not writable");
-                    assertThat(one.advice).hasSize(1);
-                });
-    }
-
-    @Test
-    void a_world_writable_state_directory_is_reported() throws Exception {
-        Path shared = Files.setPosixFilePermissions(
-                Files.createDirectory(directory.resolve("tmp")), PosixFilePermissions.fromString("rwxrwxrwx"));
-        Path open = Files.setPosixFilePermissions(
-                Files.createDirectory(shared.resolve("weir")), PosixFilePermissions.fromString("rwxrwxrwx"));
-        String state = "state: {directory: " + open + "}\n";
-        assertThat(only(doctor(1, state, "-b", "127.0.0.1:1"), "this machine", "state directory"))
-                .satisfies(one -> {
-                    assertThat(one.verdict).isEqualTo("FAIL");
-                    assertThat(one.found).isEqualTo(open + ": every user can write to it");
-                    assertThat(one.advice).hasSize(1);
-                });
-    }
-
-    @ParameterizedTest
-    @CsvSource({"--nonsense, x", "-b, nonsense", "--service, nonsense", "-c, /no/such/file"})
-    void an_invalid_option_is_one_line_and_exit_2(String option, String value) {
-        CapturedRun result = Shell.run("doctor", option, value);
-        assertThat(result.exit()).isEqualTo(2);
-        assertThat(result.err()).startsWith("weir doctor: ").hasLineCount(1);
-    }
-
-    private static List<Found> of(List<Found> all, String group, String check) {
-        return all.stream()
-                .filter(one -> one.group.equals(group) && one.check.equals(check))
-                .toList();
-    }
-
-    private static Found only(List<Found> all, String group, String check) {
-        List<Found> some = of(all, group, check);
-        assertThat(some).hasSize(1);
-        return some.get(0);
     }
 
     /** Waits until all checks pass: positions are committed, and partitions assigned, a moment after the decision. */
     private void awaitWell(String yaml, String... options) throws Exception {
-        await("all checks pass", PATIENCE, () -> Shell.run(args(yaml, options))
+        await("all checks pass", PATIENCE, () -> Shell.run(doctor.args(yaml, options))
                 .out()
                 .endsWith(" OK, 0 WARN, 0 FAIL, 0 SKIP\n"));
-    }
-
-    /** Runs the doctor, and returns the findings that it prints as JSON. */
-    private List<Found> doctor(int exit, String yaml, String... options) throws IOException {
-        List<String> all = new ArrayList<>(List.of(args(yaml, options)));
-        all.addAll(List.of("-o", "json"));
-        CapturedRun result = Shell.run(all.toArray(String[]::new));
-        assertThat(result.err()).isEmpty();
-        assertThat(result.exit()).as(result.out()).isEqualTo(exit);
-        return findings(result);
-    }
-
-    private String[] args(String yaml, String... options) throws IOException {
-        return Stream.concat(Stream.of("doctor", "-c", file(yaml)), Stream.of(options))
-                .toArray(String[]::new);
-    }
-
-    private WeirConfig config(String yaml) throws Exception {
-        return ConfigFile.read(Path.of(file(yaml)));
-    }
-
-    /**
-     * Writes a configuration.
-     *
-     * @param yaml sections of the file, or indented lines: properties of the {@code kafka} section
-     */
-    private String file(String yaml) throws IOException {
-        String own = yaml.startsWith(" ") ? "" : yaml;
-        String text = "application-id: %s\ntopics: {prefix: %s., partitions: 2}\n".formatted(name, name) + own
-                + (own.contains("service:") ? "" : "service: {enabled: false}\n")
-                + (own.contains("state:") ? "" : "state: {directory: " + shared.resolve(name) + "}\n")
-                + "kafka:\n  bootstrap.servers: " + broker.bootstrapServers() + "\n"
-                + (yaml.startsWith(" ") ? yaml : "");
-        return Files.writeString(directory.resolve("weir.yaml"), text).toString();
     }
 
     private static void set(String topic, String setting, String value) throws Exception {
