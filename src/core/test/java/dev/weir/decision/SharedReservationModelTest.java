@@ -39,7 +39,7 @@ class SharedReservationModelTest {
     }
 
     private static SharedReservations run(
-            int seed, SharedReservations.Mishaps mishaps, List<Policy> policies, Map<Reason, Integer> reasons) {
+            int seed, SimulatedLedger.Mishaps mishaps, List<Policy> policies, Map<Reason, Integer> reasons) {
         SharedReservations model = new SharedReservations(seed, mishaps, policies);
         model.run(300);
         model.reasons.forEach((reason, count) -> reasons.merge(reason, count, Integer::sum));
@@ -54,8 +54,8 @@ class SharedReservationModelTest {
         int toLeases = 0;
         int toLedger = 0;
         for (int seed = 0; seed < SEEDS; seed++) {
-            SharedReservations.Mishaps mishaps =
-                    seed % 3 == 0 ? SharedReservations.Mishaps.NONE : SharedReservations.Mishaps.ALL;
+            SimulatedLedger.Mishaps mishaps =
+                    seed % 3 == 0 ? SimulatedLedger.Mishaps.NONE : SimulatedLedger.Mishaps.ALL;
             SharedReservations model = run(seed, mishaps, List.of(shared(limit)), reasons);
             toLeases += model.toLeases;
             toLedger += model.toLedger;
@@ -91,7 +91,7 @@ class SharedReservationModelTest {
                                 ? shared(next, all.get(random.nextInt(all.size())))
                                 : random.nextInt(6) == 0 ? shared(new Unlimited()) : shared(next));
             }
-            run(seed, SharedReservations.Mishaps.ALL, policies, reasons);
+            run(seed, SimulatedLedger.Mishaps.ALL, policies, reasons);
         }
     }
 
@@ -101,7 +101,7 @@ class SharedReservationModelTest {
         for (int seed = 0; seed < 5 * SEEDS; seed++) {
             Policy hour = shared(new FixedWindow(200 + seed, 4_000_000_000_000L, false));
             SharedReservations model =
-                    run(seed, SharedReservations.Mishaps.NONE, List.of(hour), new EnumMap<>(Reason.class));
+                    run(seed, SimulatedLedger.Mishaps.NONE, List.of(hour), new EnumMap<>(Reason.class));
             model.finish();
             boolean isWithinDebt = model.used() <= 2 * (200 + seed);
             if (model.reasons.get(Reason.USAGE_RESET) == null && isWithinDebt) {

@@ -2,7 +2,6 @@ package dev.weir.decision;
 
 import static org.assertj.core.api.Assertions.assertThat;
 
-import dev.weir.decision.state.PolicyLedger;
 import dev.weir.decision.state.lease.LeaseContext;
 import dev.weir.event.AwaitLease;
 import dev.weir.event.Decision;
@@ -14,51 +13,24 @@ import dev.weir.event.RequestKind;
 import dev.weir.event.StateKey;
 import dev.weir.lease.LeaseRequest;
 import dev.weir.lease.LeaseResponse;
-import dev.weir.lease.LeaseTerms;
 import dev.weir.lease.holder.LeaseBook;
-import dev.weir.lease.holder.LeaseHolder;
-import dev.weir.lease.holder.LeaseSession;
-import dev.weir.lease.holder.WaitingLine;
 import dev.weir.lease.ledger.Ledger;
 import dev.weir.lease.ledger.OutstandingLease;
 import dev.weir.limit.AdmittedUse;
 import dev.weir.limit.LimitAccount;
-import dev.weir.limit.MapSegments;
 import dev.weir.policy.Policy;
-import dev.weir.policy.PolicyTable;
 import java.util.ArrayList;
-import java.util.Comparator;
-import java.util.EnumMap;
 import java.util.HashMap;
 import java.util.List;
 import java.util.Map;
 import java.util.Optional;
-import java.util.PriorityQueue;
-import java.util.SplittableRandom;
 import java.util.TreeMap;
 
 /**
  * Random traffic with reservations on a shared limit by several holders, whose messages to the ledger are delayed. It
  * records what was used in truth: each reservation at its time, with its final cost.
  */
-final class SharedReservations {
-
-    private static final long START = 1_000_000_007L;
-    private static final long AHEAD_MS = 77; // of the broker's clock
-
-    /**
-     * What can happen besides delays, of a thousand messages or steps.
-     *
-     * @param repeats messages that arrive again later
-     * @param overtakes messages that later ones can overtake
-     * @param losses messages that are lost, with what they refund
-     * @param deaths steps at which a holder loses its state or a part of it
-     * @param resets steps at which all usage is freed
-     */
-    record Mishaps(int repeats, int overtakes, int losses, int deaths, int resets) {
-        static final Mishaps NONE = new Mishaps(0, 0, 0, 0, 0);
-        static final Mishaps ALL = new Mishaps(100, 50, 20, 5, 8);
-    }
+final class SharedReservations extends SimulatedLedger<Request> {
 
     /** What was used at a time; the cost is corrected later. */
     private static final class Use {
@@ -76,74 +48,26 @@ final class SharedReservations {
     /** The accounts in force from a time on; what was lent before can be used, too. */
     private record Era(List<LimitAccount<?>> accounts, long lent, long lentUntilMs, long fromMs) {}
 
-    private record Event(long atMs, long number, Runnable what) {}
-
-    final SplittableRandom random;
-    final Mishaps mishaps;
-    final List<Policy> policies;
-    final List<Holder> holders = new ArrayList<>();
-    final Map<Reason, Integer> reasons = new EnumMap<>(Reason.class);
     final String context;
     int toLeases;
     int toLedger;
-    private final StateKey key;
     private final List<Use> uses = new ArrayList<>();
     private final List<Era> eras = new ArrayList<>();
-    private final Map<Integer, MapSegments> segments = new HashMap<>();
-    private final PriorityQueue<Event> events =
-            new PriorityQueue<>(Comparator.comparingLong(Event::atMs).thenComparingLong(Event::number));
-    private Policy policy;
-    private PolicyTable table;
-    private PolicyLedger ledger;
-    private long nowMs = START;
-    private long numbers;
     private long settled; // beyond leases
 
     SharedReservations(long seed, Mishaps mishaps, List<Policy> policies) {
-        this.random = new SplittableRandom(seed);
-        this.mishaps = mishaps;
-        this.policies = policies;
-        decideBy(policies.get(0));
-        key = policy.stateKey(Samples.consume(1, 0));
-        ledger = PolicyLedger.open(policy, brokerMs());
+        super(seed, mishaps, policies);
         beginEra();
         int size = 1 + random.nextInt(3);
         for (int i = 0; i < size; i++) {
-            holders.add(new Holder("h" + i));
+            holders.add(new Client("h" + i));
         }
         context = "seed %d: %d holders of %s".formatted(seed, size, policy.limits());
     }
 
-    private void decideBy(Policy next) {
-        policy = next;
-        table = Samples.table(next);
-    }
-
-    private long brokerMs() {
-        return nowMs + AHEAD_MS;
-    }
-
-    private boolean happens(int ofThousand) {
-        return random.nextInt(1_000) < ofThousand;
-    }
-
-    private void later(long delayMs, Runnable what) {
-        events.add(new Event(nowMs + delayMs, numbers++, what));
-    }
-
-    void run(int steps) {
-        for (int i = 0; i < steps; i++) {
-            if (i % (steps / policies.size() + 1) == 0) {
-                decideBy(policies.get(i * policies.size() / steps));
-            }
-            passed(random.nextInt(10) == 0 ? random.nextInt(2_500) : random.nextInt(60));
-            Holder one = holders.get(random.nextInt(holders.size()));
-            if (happens(mishaps.deaths)) {
-                one.die();
-            }
-            one.ask(one.anyRequest());
-            one.work();
-        }
+    @Override
+    long anyMs(int bound) {
+        return random.nextInt(bound);
     }
 
     /** Lets time pass until all leases have ended and are reported. */
@@ -152,17 +76,6 @@ final class SharedReservations {
             passed(50);
         }
         ledger = ledger.advancedTo(brokerMs() + 100_000);
-    }
-
-    private void passed(long ms) {
-        long untilMs = nowMs + ms;
-        while (!events.isEmpty() && events.peek().atMs <= untilMs) {
-            Event next = events.remove();
-            nowMs = Math.max(nowMs, next.atMs);
-            next.what.run();
-        }
-        nowMs = untilMs;
-        holders.forEach(Holder::work);
     }
 
     private void beginEra() {
@@ -212,42 +125,31 @@ final class SharedReservations {
     }
 
     /** A holder with the reservations of its clients. */
-    final class Holder extends OneKeyLeases<Request> {
+    final class Client extends Holder {
 
         private final Map<String, Use> reserved = new TreeMap<>();
         private final Map<String, Long> estimates = new HashMap<>();
-        private MapStates states = new MapStates();
-        private String name;
-        private long lastSentMs;
-        private int lives;
 
-        Holder(String name) {
-            this.name = name;
-            begin(LeaseBook.empty());
-        }
-
-        private void begin(LeaseBook book) {
-            session = new LeaseSession(name, 1_000_000L * lives++ + 1, () -> 0);
-            holder = LeaseHolder.restored(session, book, policy.leaseTerms(LeaseTerms.DEFAULTS));
+        Client(String name) {
+            super(name);
         }
 
         /** Continues with the stored book and reservations, with the reservations only, or as another without any. */
+        @Override
         void die() {
             int kind = random.nextInt(3);
             if (kind == 0) {
-                LeaseBook book = holder.book();
-                begin(LeaseBook.fromStore(book.pool(), book.corrections()));
+                restart();
                 return;
             }
-            name = name + "'";
             if (kind == 1) {
                 states = new MapStates();
                 reserved.clear();
             }
-            begin(LeaseBook.empty());
+            beginAsAnother();
         }
 
-        Request anyRequest() {
+        private Request anyRequest() {
             int kind = random.nextInt(100);
             String id = "r" + random.nextInt(40);
             String client = random.nextInt(20) == 0 ? "d" : "c";
@@ -264,7 +166,7 @@ final class SharedReservations {
                     .timestampMs(brokerMs())
                     .cost(cost)
                     .source(0, numbers);
-            if (happens(mishaps.resets)) {
+            if (happens(mishaps.resets())) {
                 request.kind(RequestKind.RESET);
             } else if (kind < 15) {
                 request.kind(RequestKind.CONSUME).cost(1 + cost / 3);
@@ -284,7 +186,9 @@ final class SharedReservations {
             return request.build();
         }
 
-        void ask(Request request) {
+        @Override
+        void ask() {
+            Request request = anyRequest();
             DecisionResult result = decide(request, true, random.nextInt(4) > 0);
             if (result instanceof AwaitLease wait) {
                 holder.park(request, request.cost(), nowMs + wait.maxWaitMs());
@@ -295,7 +199,8 @@ final class SharedReservations {
 
         private long available;
 
-        private DecisionResult decide(Request request, boolean isFirst, boolean mayWait) {
+        @Override
+        DecisionResult decide(Request request, boolean isFirst, boolean mayWait) {
             LeaseBook before = holder.book();
             available = before.available(nowMs, before.decisionTimeMs(nowMs));
             Decider decider = new Decider(states, new LeaseContext(this, nowMs, isFirst, mayWait));
@@ -306,7 +211,8 @@ final class SharedReservations {
             return result;
         }
 
-        private void record(Request request, Decision decision) {
+        @Override
+        void record(Request request, Decision decision) {
             reasons.merge(decision.reason(), 1, Integer::sum);
             if (decision.outcome() != Outcome.ALLOWED || decision.repeated()) {
                 return;
@@ -332,64 +238,12 @@ final class SharedReservations {
             }
         }
 
-        void work() {
-            holder.setTerms(policy.leaseTerms(LeaseTerms.DEFAULTS));
-            for (var line = holder.readyLine(nowMs); line != null; line = holder.readyLine(nowMs)) {
-                WaitingLine.Waiting<Request> first = line.first();
-                DecisionResult result = decide(first.request(), false, nowMs < first.untilMs());
-                if (result instanceof AwaitLease) {
-                    break;
-                }
-                line.removeFirst();
-                record(first.request(), (Decision) result);
-            }
-            holder.nextMessage(nowMs).ifPresent(this::send);
-        }
-
-        private void send(LeaseRequest message) {
-            toLedger += message.refunds().refunds().size();
-            if (happens(mishaps.losses)) {
-                return;
-            }
-            long delayMs = random.nextInt(60);
-            lastSentMs = Math.max(lastSentMs, nowMs + delayMs);
-            LeaseHolder<Request> life = holder;
-            long inOrderMs = lastSentMs - nowMs;
-            later(happens(mishaps.overtakes) ? delayMs + random.nextInt(500) : inOrderMs, () -> receive(message, life));
-            if (happens(mishaps.repeats)) {
-                later(inOrderMs + random.nextInt(3_000), () -> receive(message, life));
-            }
-        }
-
-        private void receive(LeaseRequest message, LeaseHolder<Request> life) {
-            PolicyLedger now = ledger.migrateTo(
-                    policy, Math.max(brokerMs(), ledger.ledger().clockMs()));
-            boolean isChanged = !now.ledger().accounts().stream()
-                    .map(LimitAccount::limit)
-                    .toList()
-                    .equals(ledger.ledger().accounts().stream()
-                            .map(LimitAccount::limit)
-                            .toList());
-            ledger = now;
-            if (isChanged) {
-                beginEra();
-            }
-            PolicyLedger.Result result =
-                    ledger.handle(message, policy, policy.leaseTerms(LeaseTerms.DEFAULTS), brokerMs());
-            ledger = result.ledger().stored(log -> segments.computeIfAbsent(log.id(), id -> new MapSegments())
-                    .store(log));
-            if (message.isReset()) {
-                beginEra();
-            }
-            LeaseResponse response = result.response();
-            if (response != null) {
-                later(random.nextInt(60), () -> {
-                    if (life == holder) {
-                        holder.handleResponse(response, nowMs);
-                        work();
-                    }
-                });
-            }
+        @Override
+        void sendDue() {
+            holder.nextMessage(nowMs).ifPresent(message -> {
+                toLedger += message.refunds().refunds().size();
+                var unused = send(message);
+            });
         }
 
         @Override
@@ -397,5 +251,23 @@ final class SharedReservations {
             assertThat(of).isEqualTo(key);
             super.put(of, book);
         }
+    }
+
+    @Override
+    LeaseResponse receive(LeaseRequest message) {
+        List<?> before = limits();
+        migrate();
+        if (!limits().equals(before)) {
+            beginEra();
+        }
+        LeaseResponse response = handle(message);
+        if (message.isReset()) {
+            beginEra();
+        }
+        return response;
+    }
+
+    private List<?> limits() {
+        return ledger.ledger().accounts().stream().map(LimitAccount::limit).toList();
     }
 }

@@ -1,6 +1,5 @@
 package dev.weir.decision;
 
-import dev.weir.decision.state.PolicyLedger;
 import dev.weir.decision.state.lease.LeaseContext;
 import dev.weir.event.AwaitLease;
 import dev.weir.event.Decision;
@@ -9,28 +8,16 @@ import dev.weir.event.Outcome;
 import dev.weir.event.Reason;
 import dev.weir.event.Request;
 import dev.weir.event.RequestKind;
-import dev.weir.event.StateKey;
 import dev.weir.lease.LeaseRequest;
 import dev.weir.lease.LeaseResponse;
-import dev.weir.lease.LeaseTerms;
 import dev.weir.lease.SlotUse;
-import dev.weir.lease.holder.LeaseBook;
 import dev.weir.lease.holder.LeaseHolder;
-import dev.weir.lease.holder.LeaseSession;
-import dev.weir.lease.holder.WaitingLine;
 import dev.weir.limit.Concurrency;
-import dev.weir.limit.MapSegments;
 import dev.weir.limit.PeakOfUses;
 import dev.weir.policy.Policy;
-import dev.weir.policy.PolicyTable;
 import java.util.ArrayList;
-import java.util.Comparator;
-import java.util.EnumMap;
-import java.util.HashMap;
 import java.util.List;
 import java.util.Map;
-import java.util.PriorityQueue;
-import java.util.SplittableRandom;
 import java.util.TreeMap;
 import java.util.function.UnaryOperator;
 
@@ -39,10 +26,7 @@ import java.util.function.UnaryOperator;
  * repeated. It records when slots were in use in truth, as the callers know it: from the decision until they free them, or
  * until the end that the decision says which took or prolonged them.
  */
-final class SharedSlots {
-
-    private static final long START = 1_000_000_007L;
-    private static final long AHEAD_MS = 77; // of the broker's clock
+final class SharedSlots extends SimulatedLedger<SharedSlots.Asked> {
 
     /** A fault that is put into messages. */
     enum Flaw {
@@ -130,82 +114,30 @@ final class SharedSlots {
         }
     }
 
-    private record Event(long atMs, long number, Runnable what) {}
-
     /** A request, and the broker's time when it was asked. */
-    private record Asked(Request request, long atMs) {}
+    record Asked(Request request, long atMs) {}
 
-    final SplittableRandom random;
-    final SharedReservations.Mishaps mishaps;
-    final List<Policy> policies;
-    final List<Holder> holders = new ArrayList<>();
-    final Map<Reason, Integer> reasons = new EnumMap<>(Reason.class);
     final String context;
     int renewedLate; // after a wait
     private final Flaw flaw;
     private final int gridMs; // all times are multiples of this: if it is not 1, many slots end at the same time
-    private final StateKey key;
     private final List<Use> uses = new ArrayList<>();
-    private final Map<Integer, MapSegments> segments = new HashMap<>();
-    private final PriorityQueue<Event> events =
-            new PriorityQueue<>(Comparator.comparingLong(Event::atMs).thenComparingLong(Event::number));
-    private Policy policy;
-    private PolicyTable table;
-    private PolicyLedger ledger;
-    private long nowMs = START;
-    private long numbers;
     private long lastResetMs = Long.MIN_VALUE;
 
-    SharedSlots(long seed, SharedReservations.Mishaps mishaps, Flaw flaw, List<Policy> policies) {
-        this.random = new SplittableRandom(seed);
-        this.mishaps = mishaps;
+    SharedSlots(long seed, Mishaps mishaps, Flaw flaw, List<Policy> policies) {
+        super(seed, mishaps, policies);
         this.flaw = flaw;
         this.gridMs = random.nextBoolean() ? 1 : 100;
-        this.policies = policies;
-        decideBy(policies.get(0));
-        key = policy.stateKey(Samples.consume(1, 0));
-        ledger = PolicyLedger.open(policy, brokerMs());
         int size = 1 + random.nextInt(3);
         for (int i = 0; i < size; i++) {
-            holders.add(new Holder("h" + i));
+            holders.add(new Client("h" + i));
         }
         context = "seed %d: %d holders of %s".formatted(seed, size, policy.limits());
     }
 
-    private void decideBy(Policy next) {
-        policy = next;
-        table = Samples.table(next);
-    }
-
-    private long brokerMs() {
-        return nowMs + AHEAD_MS;
-    }
-
-    private boolean happens(int ofThousand) {
-        return random.nextInt(1_000) < ofThousand;
-    }
-
-    private long upTo(int ms) {
+    @Override
+    long anyMs(int ms) {
         return (long) gridMs * random.nextInt(1 + (ms + gridMs - 1) / gridMs);
-    }
-
-    private void later(long delayMs, Runnable what) {
-        events.add(new Event(nowMs + delayMs, numbers++, what));
-    }
-
-    void run(int steps) {
-        for (int i = 0; i < steps; i++) {
-            if (i % (steps / policies.size() + 1) == 0) {
-                decideBy(policies.get(i * policies.size() / steps));
-            }
-            passed(random.nextInt(10) == 0 ? upTo(2_500) : upTo(60));
-            Holder one = holders.get(random.nextInt(holders.size()));
-            if (happens(mishaps.deaths())) {
-                one.die();
-            }
-            one.ask(new Asked(one.anyRequest(), brokerMs()));
-            one.work();
-        }
     }
 
     /** Lets time pass without requests. */
@@ -213,17 +145,6 @@ final class SharedSlots {
         for (long untilMs = nowMs + ms; nowMs < untilMs; ) {
             passed(50);
         }
-    }
-
-    private void passed(long ms) {
-        long untilMs = nowMs + ms;
-        while (!events.isEmpty() && events.peek().atMs <= untilMs) {
-            Event next = events.remove();
-            nowMs = Math.max(nowMs, next.atMs);
-            next.what.run();
-        }
-        nowMs = untilMs;
-        holders.forEach(Holder::work);
     }
 
     /** Returns the slots that the ledger could lend. */
@@ -283,41 +204,30 @@ final class SharedSlots {
     }
 
     /** A holder with the reservations of its clients. */
-    final class Holder extends OneKeyLeases<Asked> {
+    final class Client extends Holder {
 
         private final Map<String, Use> reserved = new TreeMap<>();
-        private MapStates states = new MapStates();
-        private String name;
-        private long lastSentMs;
-        private int lives;
 
-        Holder(String name) {
-            this.name = name;
-            begin(LeaseBook.empty());
-        }
-
-        private void begin(LeaseBook book) {
-            session = new LeaseSession(name, 1_000_000L * lives++ + 1, () -> 0);
-            holder = LeaseHolder.restored(session, book, policy.leaseTerms(LeaseTerms.DEFAULTS));
+        Client(String name) {
+            super(name);
         }
 
         /** Continues with the stored book, reservations and waiting requests, or as another holder without any. */
+        @Override
         void die() {
             if (random.nextBoolean()) {
-                LeaseBook book = holder.book();
                 List<Asked> waiting = new ArrayList<>();
                 holder.lines().forEach(line -> line.forEach(each -> waiting.add(each.request())));
-                begin(LeaseBook.fromStore(book.pool(), book.corrections()));
+                restart();
                 waiting.forEach(each -> park(each, 300));
                 return;
             }
-            name = name + "'";
             states = new MapStates();
             reserved.clear();
-            begin(LeaseBook.empty());
+            beginAsAnother();
         }
 
-        Request anyRequest() {
+        private Request anyRequest() {
             int kind = random.nextInt(100);
             String id = "r" + random.nextInt(40);
             long cost = 1 + random.nextLong(random.nextInt(4) == 0 ? limit() : Math.max(1, limit() / 4));
@@ -334,7 +244,7 @@ final class SharedSlots {
             } else if (kind < 20) {
                 request.requestId(id);
             } else if (kind < 45) {
-                request.requestId(id).reserveMs(Math.max(1, upTo(1 << random.nextInt(4, 15))));
+                request.requestId(id).reserveMs(Math.max(1, anyMs(1 << random.nextInt(4, 15))));
             } else if (kind < 50) {
                 request.kind(RequestKind.SETTLE).settles(id).cost(random.nextLong(2 * cost));
             } else if (kind < 55) {
@@ -349,7 +259,9 @@ final class SharedSlots {
             return request.build();
         }
 
-        void ask(Asked asked) {
+        @Override
+        void ask() {
+            Asked asked = new Asked(anyRequest(), brokerMs());
             DecisionResult result = decide(asked, true, random.nextInt(4) > 0);
             if (result instanceof AwaitLease wait) {
                 park(asked, wait.maxWaitMs());
@@ -369,12 +281,14 @@ final class SharedSlots {
             }
         }
 
-        private DecisionResult decide(Asked asked, boolean isFirst, boolean mayWait) {
+        @Override
+        DecisionResult decide(Asked asked, boolean isFirst, boolean mayWait) {
             Decider decider = new Decider(states, new LeaseContext(this, nowMs, isFirst, mayWait));
             return decider.decide(asked.request, table);
         }
 
-        private void record(Asked asked, Decision decision) {
+        @Override
+        void record(Asked asked, Decision decision) {
             Request request = asked.request;
             reasons.merge(decision.reason(), 1, Integer::sum);
             if (decision.outcome() != Outcome.ALLOWED || decision.repeated()) {
@@ -407,66 +321,37 @@ final class SharedSlots {
             }
         }
 
-        void work() {
-            holder.setTerms(policy.leaseTerms(LeaseTerms.DEFAULTS));
-            for (var line = holder.readyLine(nowMs); line != null; line = holder.readyLine(nowMs)) {
-                WaitingLine.Waiting<Asked> first = line.first();
-                DecisionResult result = decide(first.request(), false, nowMs < first.untilMs());
-                if (result instanceof AwaitLease) {
-                    break;
-                }
-                line.removeFirst();
-                record(first.request(), (Decision) result);
-            }
+        @Override
+        void sendDue() {
             for (var next = holder.nextMessage(nowMs); next.isPresent(); next = holder.nextMessage(nowMs)) {
-                send(flaw.of(next.get()));
+                LeaseRequest message = flaw.of(next.get());
+                send(message).ifPresent(inOrderMs -> freeAgain(message, inOrderMs));
             }
         }
 
-        private void send(LeaseRequest message) {
-            if (happens(mishaps.losses())) {
+        private void freeAgain(LeaseRequest message, long inOrderMs) {
+            if (flaw != Flaw.FREED_TWICE || message.refunds().freed().isEmpty()) {
                 return;
             }
-            long delayMs = upTo(60);
-            lastSentMs = Math.max(lastSentMs, nowMs + delayMs);
             LeaseHolder<Asked> life = holder;
-            long inOrderMs = lastSentMs - nowMs;
-            later(happens(mishaps.overtakes()) ? delayMs + upTo(500) : inOrderMs, () -> receive(message, life));
-            if (happens(mishaps.repeats())) {
-                later(inOrderMs + upTo(3_000), () -> receive(message, life));
-            }
-            if (flaw == Flaw.FREED_TWICE && !message.refunds().freed().isEmpty()) {
-                LeaseRequest.Refunds again = new LeaseRequest.Refunds(
-                        Long.MAX_VALUE - numbers, List.of(), message.refunds().freed(), List.of());
-                later(
-                        inOrderMs,
-                        () -> receive(
-                                LeaseRequest.report("other" + numbers, new LeaseRequest.Usage(List.of(), 0, again)),
-                                life));
-            }
+            LeaseRequest.Refunds again = new LeaseRequest.Refunds(
+                    Long.MAX_VALUE - numbers, List.of(), message.refunds().freed(), List.of());
+            later(
+                    inOrderMs,
+                    () -> arrive(
+                            LeaseRequest.report("other" + numbers, new LeaseRequest.Usage(List.of(), 0, again)), life));
         }
+    }
 
-        private void receive(LeaseRequest message, LeaseHolder<Asked> life) {
-            ledger = ledger.migrateTo(
-                    policy, Math.max(brokerMs(), ledger.ledger().clockMs()));
-            PolicyLedger.Result result =
-                    ledger.handle(message, policy, policy.leaseTerms(LeaseTerms.DEFAULTS), brokerMs());
-            ledger = result.ledger().stored(log -> segments.computeIfAbsent(log.id(), id -> new MapSegments())
-                    .store(log));
-            if (message.isReset()) {
-                long resetMs = ledger.ledger().clockMs(); // what the ledger knows can be ahead of the broker's clock
-                uses.stream().filter(use -> use.fromMs <= resetMs).forEach(use -> use.reset(resetMs));
-                lastResetMs = resetMs;
-            }
-            if (result.response() != null) {
-                LeaseResponse response = flaw.of(result.response());
-                later(upTo(60), () -> {
-                    if (life == holder) {
-                        holder.handleResponse(response, nowMs);
-                        work();
-                    }
-                });
-            }
+    @Override
+    LeaseResponse receive(LeaseRequest message) {
+        migrate();
+        LeaseResponse response = handle(message);
+        if (message.isReset()) {
+            long resetMs = ledger.ledger().clockMs(); // what the ledger knows can be ahead of the broker's clock
+            uses.stream().filter(use -> use.fromMs <= resetMs).forEach(use -> use.reset(resetMs));
+            lastResetMs = resetMs;
         }
+        return response == null ? null : flaw.of(response);
     }
 }

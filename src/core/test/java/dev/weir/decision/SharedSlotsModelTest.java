@@ -4,8 +4,8 @@ import static dev.weir.decision.Samples.keyed;
 import static dev.weir.decision.Samples.policy;
 import static org.assertj.core.api.Assertions.assertThat;
 
-import dev.weir.decision.SharedReservations.Mishaps;
 import dev.weir.decision.SharedSlots.Flaw;
+import dev.weir.decision.SimulatedLedger.Mishaps;
 import dev.weir.event.Reason;
 import dev.weir.limit.Concurrency;
 import dev.weir.limit.Limit;
