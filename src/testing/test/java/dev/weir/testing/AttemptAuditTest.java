@@ -4,7 +4,6 @@ import static org.assertj.core.api.Assertions.assertThat;
 
 import dev.weir.event.Acknowledgement;
 import dev.weir.event.Acknowledgement.Result;
-import dev.weir.event.Decision;
 import dev.weir.event.Outcome;
 import dev.weir.event.Reason;
 import dev.weir.event.Receipt;
@@ -14,7 +13,6 @@ import dev.weir.event.RequestKind;
 import dev.weir.shape.rules.InFlightCaps;
 import dev.weir.shape.rules.InFlightRules;
 import dev.weir.shape.rules.QueueRules;
-import java.util.ArrayList;
 import java.util.List;
 import java.util.Map;
 import java.util.OptionalLong;
@@ -25,15 +23,15 @@ import org.junit.jupiter.api.Test;
  * A queue of two slots, whose attempts last 100 ms, or 250 ms if they are extended. Each test breaks one guarantee in a
  * history that is otherwise sound, and checks that the audit finds it.
  */
-class AttemptAuditTest {
+class AttemptAuditTest extends AuditedHistory {
 
     private static final InFlightRules SLOTS = new InFlightRules(2, 100, 250, 2, 50);
     private static final QueueRules RULES =
             QueueRules.builder("q", SLOTS).capacity(100).lookAheadMs(0).build();
 
-    private final List<Request> requests = new ArrayList<>();
-    private final List<Decision> decisions = new ArrayList<>();
-    private final List<Release> releases = new ArrayList<>();
+    AttemptAuditTest() {
+        super(RULES);
+    }
 
     /**
      * a is retried and done. b, of two slots, is lost while nobody had claimed it, and then done. c fails twice: it is
@@ -59,14 +57,6 @@ class AttemptAuditTest {
         release("c", 2, 350);
         acknowledge("c", 2, RequestKind.COMPLETE, Result.RETRY, 360);
         end("c", Outcome.DENIED, Reason.ATTEMPTS_EXHAUSTED, 360);
-    }
-
-    private QueueAudit audit() {
-        return new QueueAudit(requests, decisions, releases);
-    }
-
-    private List<String> faults() {
-        return audit().faults(List.of(RULES));
     }
 
     @Test
@@ -165,11 +155,7 @@ class AttemptAuditTest {
     }
 
     private void consume(String id, long cost) {
-        Request request = Request.builder(id, "alice")
-                .cost(cost)
-                .source(0, requests.size())
-                .build();
-        requests.add(request);
+        Request request = send(Request.builder(id, "alice").cost(cost));
         decide(request, Outcome.QUEUED, Reason.SHAPED, 0);
     }
 
@@ -194,12 +180,9 @@ class AttemptAuditTest {
     }
 
     private void acknowledge(String id, int attempt, RequestKind kind, Result result, long atMs) {
-        Request request = Request.builder("ack " + requests.size(), "alice")
+        Request request = send(Request.builder("ack " + requests.size(), "alice")
                 .kind(kind)
-                .acknowledgement(new Acknowledgement(receipt(id, attempt), result, null, null))
-                .source(0, requests.size())
-                .build();
-        requests.add(request);
+                .acknowledgement(new Acknowledgement(receipt(id, attempt), result, null, null)));
         decide(request, Outcome.ALLOWED, kind == RequestKind.EXTEND ? Reason.EXTENDED : Reason.COMPLETED, atMs);
     }
 
@@ -212,10 +195,6 @@ class AttemptAuditTest {
     }
 
     private void decide(Request request, Outcome outcome, Reason reason, long atMs) {
-        decisions.add(new Decision(
-                        new Decision.Identity(request.requestId(), request.client(), request.source()),
-                        new Decision.Status(outcome, reason, 202),
-                        Decision.Timing.never(atMs))
-                .withQueueing(new Decision.Queueing("q", null, null)));
+        decisions.add(decision(request.requestId(), request.source(), outcome, reason, atMs));
     }
 }

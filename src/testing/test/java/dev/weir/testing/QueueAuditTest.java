@@ -12,14 +12,12 @@ import dev.weir.event.Request;
 import dev.weir.event.RequestKind;
 import dev.weir.shape.rules.QueueRules;
 import dev.weir.shape.rules.TierShare;
-import java.util.ArrayList;
-import java.util.List;
 import java.util.Map;
 import org.junit.jupiter.api.BeforeEach;
 import org.junit.jupiter.api.Test;
 
 /** Each test breaks one guarantee in a history that is otherwise sound, and checks that the audit finds it. */
-class QueueAuditTest {
+class QueueAuditTest extends AuditedHistory {
 
     private static final long MS = 1_000_000;
 
@@ -32,9 +30,9 @@ class QueueAuditTest {
             .tiers(Map.of("gold", new TierShare(1, 1)))
             .build();
 
-    private final List<Request> requests = new ArrayList<>();
-    private final List<Decision> decisions = new ArrayList<>();
-    private final List<Release> releases = new ArrayList<>();
+    QueueAuditTest() {
+        super(RULES);
+    }
 
     /** a and b leave together; g, of a higher priority, arrives and leaves before c; d expires, and e is cancelled. */
     @BeforeEach
@@ -62,14 +60,6 @@ class QueueAuditTest {
         release(7, 333_333_334);
         release(2, 1_000_000_000);
         release(8, 2_333_333_334L); // b uses the burst; c takes five slots, of which the burst covers two
-    }
-
-    private QueueAudit audit() {
-        return new QueueAudit(requests, decisions, releases);
-    }
-
-    private List<String> faults() {
-        return audit().faults(List.of(RULES));
     }
 
     @Test
@@ -274,16 +264,13 @@ class QueueAuditTest {
     }
 
     private void request(String id, RequestKind kind, String tier, long cost, Long deadlineMs) {
-        Request.Source source = new Request.Source(0, requests.size());
         String queue = kind == RequestKind.CANCEL ? "q" : null;
-        requests.add(Request.builder(id, "alice")
+        send(Request.builder(id, "alice")
                 .kind(kind)
                 .tier(tier)
                 .cost(cost)
                 .deadlineMs(deadlineMs)
-                .queue(queue)
-                .source(source)
-                .build());
+                .queue(queue));
     }
 
     private void decision(int offset, Outcome outcome, Reason reason, long atMs) {
@@ -298,13 +285,8 @@ class QueueAuditTest {
 
     private static Decision decision(
             String id, Request.Source source, Outcome outcome, Reason reason, String limitedBy, long atMs) {
-        Decision.Queueing queueing = new Decision.Queueing("q", null, null);
-        return new Decision(
-                        new Decision.Identity(id, "alice", source),
-                        new Decision.Status(outcome, reason, 202),
-                        Decision.Timing.never(atMs))
-                .withLimit(new PolicyVersion("p", 1), limitedBy == null ? null : LimitStatus.of(limitedBy, null))
-                .withQueueing(queueing);
+        return decision(id, source, outcome, reason, atMs)
+                .withLimit(new PolicyVersion("p", 1), limitedBy == null ? null : LimitStatus.of(limitedBy, null));
     }
 
     private Release release(int offset, long atNanos) {
