@@ -14,7 +14,7 @@ public final class ReleaseCodec {
     private static final long NANOS_PER_SECOND = 1_000_000_000;
 
     /** The fingerprint of the schema version that is written field by field. */
-    private static final long SCHEMA = 0xAAC5D1832E59606BL;
+    private static final long SCHEMA = 0xD4AD5E3F07494BA4L;
 
     private final AvroBytes<dev.weir.avro.Release> avro;
     private final byte[] header; // null if it writes JSON
@@ -78,6 +78,8 @@ public final class ReleaseCodec {
             out.write(attempt.receipt());
             out.write(attempt.ackTimeoutMs());
         }
+        out.write(release.pace().nanos());
+        out.write(release.pace().totalNanos());
         return out.end();
     }
 
@@ -110,7 +112,8 @@ public final class ReleaseCodec {
                 event.getCost(),
                 event.getAttributes(),
                 AvroBytes.toArray(event.getPayload()),
-                attempt(event.getAttempt()));
+                attempt(event.getAttempt()),
+                new Release.Pace(event.getPaceNanos(), event.getTotalPaceNanos()));
     }
 
     private static Release.Attempt attempt(dev.weir.avro.Attempt attempt) {

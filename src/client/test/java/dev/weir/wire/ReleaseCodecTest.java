@@ -29,6 +29,7 @@ class ReleaseCodecTest {
                 .cost(Long.MAX_VALUE)
                 .attributes(Map.of("endpoint", "/łąka", "", ""))
                 .payload(new byte[] {0, -1, 127})
+                .pace(new Release.Pace(200_000_000, Long.MAX_VALUE))
                 .build());
     }
 

@@ -18,6 +18,7 @@ import java.util.Map;
  * @param attributes the attributes of the request
  * @param payload the payload of the request, null if it has none
  * @param attempt what its worker must acknowledge; null if the queue does not expect an acknowledgement
+ * @param pace the time that the release takes of the queue's rates
  */
 @SuppressWarnings("ArrayRecordComponent") // the payload is carried, never compared
 public record Release(
@@ -32,7 +33,8 @@ public record Release(
         long cost,
         Map<String, String> attributes,
         byte[] payload,
-        Attempt attempt) {
+        Attempt attempt,
+        Pace pace) {
 
     private static final long NANOS_PER_MS = 1_000_000;
 
@@ -45,6 +47,18 @@ public record Release(
      *     the attempt is acknowledged, in milliseconds
      */
     public record Attempt(int number, String receipt, long ackTimeoutMs) {}
+
+    /**
+     * The time that a release takes of the queue's rates: its cost divided by the rate, in nanoseconds, rounded up. A
+     * worker that is late waits as long before the next release.
+     *
+     * @param nanos by the rate of the queue, or of the key; 0 if workers acknowledge its releases
+     * @param totalNanos by the total of all keys; 0 if there is none
+     */
+    public record Pace(long nanos, long totalNanos) {
+
+        public static final Pace NONE = new Pace(0, 0);
+    }
 
     /**
      * Returns a builder of the first release of a queue without key fields: of one token, queued and released at 0,
@@ -69,7 +83,8 @@ public record Release(
                 .cost(cost)
                 .attributes(attributes)
                 .payload(payload)
-                .attempt(attempt);
+                .attempt(attempt)
+                .pace(pace);
     }
 
     /** Returns whether the request was released before. */
@@ -100,6 +115,7 @@ public record Release(
         private Map<String, String> attributes = Map.of();
         private byte[] payload;
         private Attempt attempt;
+        private Pace pace = Pace.NONE;
 
         private Builder(String requestId, String client, String queue) {
             this.requestId = requestId;
@@ -161,6 +177,12 @@ public record Release(
             return this;
         }
 
+        /** Sets the time that the release takes of the queue's rates. The default is none. */
+        public Builder pace(Pace value) {
+            pace = value;
+            return this;
+        }
+
         /** Returns the release. */
         public Release build() {
             return new Release(
@@ -175,7 +197,8 @@ public record Release(
                     cost,
                     attributes,
                     payload,
-                    attempt);
+                    attempt,
+                    pace);
         }
     }
 }

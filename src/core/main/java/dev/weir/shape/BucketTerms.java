@@ -1,5 +1,6 @@
 package dev.weir.shape;
 
+import dev.weir.event.Release;
 import dev.weir.shape.backlog.Head;
 import dev.weir.shape.rules.Pacing;
 import dev.weir.shape.rules.QueueRules;
@@ -10,10 +11,11 @@ import dev.weir.shape.total.OutflowState;
  *
  * @param rules the rules in force, or the last ones
  * @param pacing the pacing of the rules
+ * @param total the pacing of all keys together; null if there is no total
  * @param outflow what was released, counted by that pacing
  * @param isDeleted whether the queue was deleted, so that it admits nothing
  */
-record BucketTerms(QueueRules rules, Pacing pacing, OutflowState outflow, boolean isDeleted) {
+record BucketTerms(QueueRules rules, Pacing pacing, Pacing total, OutflowState outflow, boolean isDeleted) {
 
     private static final long NANOS_PER_MS = 1_000_000;
 
@@ -21,17 +23,17 @@ record BucketTerms(QueueRules rules, Pacing pacing, OutflowState outflow, boolea
     BucketTerms adopt(PacedQueueRules newRules, long nowNanos) {
         Pacing.Arrival arrival = newRules.pacing().adopt(pacing, outflow.arrival(), nowNanos);
         OutflowState adopted = new OutflowState(arrival, outflow.lastNanos(), outflow.sequence(), nowNanos);
-        return new BucketTerms(newRules.rules(), newRules.pacing(), adopted, isDeleted);
+        return new BucketTerms(newRules.rules(), newRules.pacing(), newRules.total(), adopted, isDeleted);
     }
 
     /** Returns these terms by equal rules that are another object. */
     BucketTerms withEqual(QueueRules same) {
-        return new BucketTerms(same, pacing, outflow, isDeleted);
+        return new BucketTerms(same, pacing, total, outflow, isDeleted);
     }
 
     /** Returns these terms of a queue that is deleted, or not. */
     BucketTerms deleted(boolean deleted) {
-        return deleted == isDeleted ? this : new BucketTerms(rules, pacing, outflow, deleted);
+        return deleted == isDeleted ? this : new BucketTerms(rules, pacing, total, outflow, deleted);
     }
 
     /** Returns the terms that would apply at a time with rules in force, null if the queue was deleted. */
@@ -45,12 +47,12 @@ record BucketTerms(QueueRules rules, Pacing pacing, OutflowState outflow, boolea
     BucketTerms released(long cost, long atNanos, long nowNanos) {
         Pacing.Arrival arrival = pacing.released(outflow.arrival(), cost, atNanos);
         OutflowState after = new OutflowState(arrival, atNanos, outflow.sequence() + 1, nowNanos);
-        return new BucketTerms(rules, pacing, after, isDeleted);
+        return new BucketTerms(rules, pacing, total, after, isDeleted);
     }
 
     /** Returns these terms when the time is set back to this one. */
     BucketTerms movedTo(long nowNanos) {
-        return new BucketTerms(rules, pacing, outflow.movedTo(nowNanos), isDeleted);
+        return new BucketTerms(rules, pacing, total, outflow.movedTo(nowNanos), isDeleted);
     }
 
     /** Returns when the next request can leave if it has this cost. */
@@ -76,6 +78,11 @@ record BucketTerms(QueueRules rules, Pacing pacing, OutflowState outflow, boolea
         long used = aheadNanos == 0 ? 0 : pacing.slotsIn(aheadNanos) + 1;
         long atPace = Math.max(0, rules.burst() - used) + pacing.slotsIn(nanos);
         return Math.max(1, Math.min(waiting, Math.max(nextCost, atPace)));
+    }
+
+    /** Returns the time that a release of this cost takes of the rates. */
+    Release.Pace pace(long cost) {
+        return new Release.Pace(pacing.spanNanos(cost), total == null ? 0 : total.spanNanos(cost));
     }
 
     /** Returns when past releases no longer matter. */

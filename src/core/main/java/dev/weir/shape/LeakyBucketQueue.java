@@ -95,7 +95,7 @@ final class LeakyBucketQueue {
         id = state.id();
         this.effects = effects;
         PacedQueueRules counted = queueRules.withPace(state.limit(), state.perMs(), state.burst());
-        terms = new BucketTerms(counted.rules(), counted.pacing(), state.outflow(), false);
+        terms = new BucketTerms(counted.rules(), counted.pacing(), counted.total(), state.outflow(), false);
         isSummarized = state.contents() != null;
         waitingRequests = new WaitingRequests(counted.rules(), counted.pacing(), state.contents(), store, backlog);
         attempts = new AttemptLifecycle(id, waitingRequests, effects);
@@ -482,6 +482,7 @@ final class LeakyBucketQueue {
                         .attributes(request.attributes())
                         .payload(request.payload())
                         .attempt(attempt)
+                        .pace(attempt == null ? terms.pace(waiting.cost()) : Release.Pace.NONE)
                         .build());
     }
 

@@ -8,11 +8,13 @@ import dev.weir.shape.rules.QueueRules;
  *
  * @param rules the rules
  * @param pacing the pacing of the rules
+ * @param total the pacing of all keys together; null if there is no total
  */
-record PacedQueueRules(QueueRules rules, Pacing pacing) {
+record PacedQueueRules(QueueRules rules, Pacing pacing, Pacing total) {
 
     static PacedQueueRules of(QueueRules rules) {
-        return new PacedQueueRules(rules, rules.pacing());
+        Pacing total = rules.total() == null ? null : rules.total().rate().pacing();
+        return new PacedQueueRules(rules, rules.pacing(), total);
     }
 
     /** Returns the same rules with another rate and burst; this object if these are the same. */

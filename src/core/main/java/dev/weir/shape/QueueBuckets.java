@@ -501,7 +501,7 @@ final class QueueBuckets {
     private void change(QueueRules current, long nowNanos) {
         QueueRules before = rules();
         if (current.equals(before)) {
-            rules = new PacedQueueRules(current, rules.pacing());
+            rules = new PacedQueueRules(current, rules.pacing(), rules.total());
             return;
         }
         setRules(PacedQueueRules.of(current));

@@ -62,6 +62,18 @@ class LeakyBucketQueueTest {
     }
 
     @Test
+    void a_release_has_the_time_that_its_cost_takes_of_the_rate_rounded_up() {
+        QueueHarness queue = harness(rules(3, 1_000, 2, 100, NO_MAX_WAIT));
+        queue.offer("r0", "c", null, 0, null, 0);
+        queue.offer("r1", "c", null, 1, null, 0);
+        queue.offer("r2", "c", null, 2, null, 0);
+        queue.runDry();
+        assertThat(queue.releases)
+                .extracting(Release::pace)
+                .containsExactly(Release.Pace.NONE, new Release.Pace(333_333_334, 0), new Release.Pace(666_666_667, 0));
+    }
+
+    @Test
     void a_higher_priority_is_released_first_and_clients_of_a_tier_take_turns() {
         QueueHarness queue = harness(rules(1, 1_000, 1, 100, NO_MAX_WAIT, "gold", HIGH, "free", LOW));
         queue.offer("f1", "a", "free", 0);

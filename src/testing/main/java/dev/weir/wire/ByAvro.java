@@ -201,6 +201,8 @@ public final class ByAvro {
                 .setAttributes(release.attributes())
                 .setPayload(AvroBytes.toBuffer(release.payload()))
                 .setAttempt(attempt(release.attempt()))
+                .setPaceNanos(release.pace().nanos())
+                .setTotalPaceNanos(release.pace().totalNanos())
                 .build());
     }
 

@@ -120,6 +120,7 @@ class ByHandTest {
                     .cost(number())
                     .attributes(attributes())
                     .payload(payload())
+                    .pace(new Release.Pace(number(), number()))
                     .build();
             assertThat(releases.encode(release)).isEqualTo(ByAvro.encode(release));
         }

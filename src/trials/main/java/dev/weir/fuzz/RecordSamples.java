@@ -99,6 +99,7 @@ final class RecordSamples {
                 .cost(3)
                 .attributes(Map.of("a", "b"))
                 .payload(new byte[] {1})
+                .pace(new Release.Pace(200_000_000, 1_000))
                 .build();
         return List.of(
                 avro.encode(whole),

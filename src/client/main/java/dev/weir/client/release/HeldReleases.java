@@ -3,11 +3,9 @@ package dev.weir.client.release;
 import dev.weir.event.Release;
 import dev.weir.fault.UnreadableException;
 import java.util.Collection;
-import java.util.Comparator;
 import java.util.HashMap;
 import java.util.Map;
 import java.util.Optional;
-import java.util.PriorityQueue;
 import java.util.Set;
 import java.util.TreeSet;
 import org.apache.kafka.clients.consumer.OffsetAndMetadata;
@@ -24,8 +22,7 @@ import org.apache.kafka.common.header.Headers;
  */
 final class HeldReleases {
 
-    private final PriorityQueue<Held> queue =
-            new PriorityQueue<>(Comparator.comparingLong(Held::dueNanos).thenComparingLong(Held::sequence));
+    private final ReleaseOrder order;
     private final Map<TopicPartition, Progress> partitions = new HashMap<>();
 
     /**
@@ -47,7 +44,7 @@ final class HeldReleases {
             return release != null && release.attempt() != null;
         }
 
-        private long sequence() {
+        long sequence() {
             return release == null ? 0 : release.sequence();
         }
     }
@@ -77,6 +74,10 @@ final class HeldReleases {
         }
     }
 
+    HeldReleases(LateReleases late) {
+        order = new ReleaseOrder(late);
+    }
+
     /** Sets what the last owner of a partition has committed, before anything of it is added. */
     void restore(TopicPartition partition, OffsetAndMetadata committed) {
         Progress progress = progress(partition);
@@ -89,7 +90,7 @@ final class HeldReleases {
     void add(Held held) {
         Progress progress = progress(held.partition);
         if (!progress.started.contains(held.offset)) {
-            queue.add(held);
+            order.add(held);
             progress.offsets.add(held.offset);
         }
     }
@@ -103,18 +104,14 @@ final class HeldReleases {
         progress(partition).next = offset;
     }
 
-    /** Returns the first record to become due, or null if there is none. */
-    Held first() {
-        return queue.peek();
+    /** Returns the record that is handed out next; empty if there is none. */
+    Optional<ReleaseOrder.Turn> first(long nowNanos) {
+        return order.first(nowNanos);
     }
 
-    void removeFirst() {
-        markDone(takeFirst());
-    }
-
-    /** Removes the first record from the order. It still counts as held until it is {@linkplain #markDone done}. */
-    Held takeFirst() {
-        return queue.remove();
+    /** Removes the first record, which is due, from the order. It still counts as held until it is {@linkplain #markDone done}. */
+    Held take(ReleaseOrder.Turn first) {
+        return order.take(first);
     }
 
     /** Marks a record that was taken as done. Has no effect if its partition was dropped. */
@@ -155,7 +152,7 @@ final class HeldReleases {
 
     void drop(Collection<TopicPartition> gone) {
         gone.forEach(partitions::remove);
-        queue.removeIf(held -> !partitions.containsKey(held.partition));
+        order.drop(gone);
     }
 
     private Progress progress(TopicPartition partition) {

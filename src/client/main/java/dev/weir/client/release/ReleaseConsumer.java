@@ -56,7 +56,8 @@ import org.apache.kafka.common.serialization.ByteArrayDeserializer;
  * releases, or once a second, costs less, but more releases can be repeated.
  *
  * <p><b>Order and time.</b> Releases are returned in the order of {@code releaseAt} over all partitions, as far as they
- * have been received. A release that arrives late is returned at once. The time is that of the broker, estimated from
+ * have been received. Of late ones, the next of a bucket is returned after cost / rate, see {@link LateReleases}; those
+ * of queues with {@code max-in-flight} are returned at once. The time is that of the broker, estimated from
  * the times at which it appended releases. No release is returned early; the delay is that of the fastest release of
  * the last seconds. The clock of this machine can be wrong. If it is set back, {@link #next} takes up to 0.2 s longer
  * once, and Kafka's client sends no heartbeats until the clock has caught up. So after a step by more than
@@ -99,7 +100,7 @@ public final class ReleaseConsumer implements AutoCloseable {
     private final BrokerClock clock;
     private final int maxHeld;
     private final ReleaseCodec avro;
-    private final HeldReleases held = new HeldReleases();
+    private final HeldReleases held;
 
     /** Offsets that are to be committed. */
     private final Map<TopicPartition, OffsetAndMetadata> done = new HashMap<>();
@@ -133,12 +134,26 @@ public final class ReleaseConsumer implements AutoCloseable {
      * @throws RegistryException if the properties of the schema registry are invalid
      */
     public ReleaseConsumer(Map<?, ?> kafka, String topic) {
+        this(kafka, topic, LateReleases.PACE);
+    }
+
+    /**
+     * Creates a consumer as {@link #ReleaseConsumer(Map, String)} does.
+     *
+     * @param kafka the properties of a Kafka consumer
+     * @param topic the name of the topic of releases
+     * @param late when releases are returned that are late
+     * @throws KafkaException if the properties are invalid
+     * @throws RegistryException if the properties of the schema registry are invalid
+     */
+    public ReleaseConsumer(Map<?, ?> kafka, String topic, LateReleases late) {
         this(
                 new ReleaseCodec(SchemaRegistryProvider.of(settings(kafka))),
                 () -> new KafkaConsumer<>(settings(kafka), new ByteArrayDeserializer(), new ByteArrayDeserializer()),
                 topic,
                 new BrokerClock(System::nanoTime),
-                MAX_HELD);
+                MAX_HELD,
+                late);
     }
 
     ReleaseConsumer(
@@ -146,8 +161,10 @@ public final class ReleaseConsumer implements AutoCloseable {
             Supplier<Consumer<byte[], byte[]>> consumers,
             String topic,
             BrokerClock clock,
-            int maxHeld) {
+            int maxHeld,
+            LateReleases late) {
         this.avro = avro;
+        held = new HeldReleases(late);
         this.clock = clock;
         this.maxHeld = maxHeld;
         opener = new ConsumerOpener(() -> subscribed(consumers.get(), topic));
@@ -205,7 +222,7 @@ public final class ReleaseConsumer implements AutoCloseable {
      * that cannot be decoded, too, instead of throwing.
      */
     Optional<HeldReleases.Held> take(Duration timeout) {
-        return await(timeout).map(first -> held.takeFirst());
+        return await(timeout).map(held::take);
     }
 
     void done(HeldReleases.Held taken) {
@@ -232,23 +249,23 @@ public final class ReleaseConsumer implements AutoCloseable {
         return clock.nanos();
     }
 
-    private Optional<HeldReleases.Held> await(Duration timeout) {
+    private Optional<ReleaseOrder.Turn> await(Duration timeout) {
         long startNanos = System.nanoTime();
         long timeoutNanos = TimeUnit.NANOSECONDS.convert(timeout);
         receive(Duration.ZERO);
         while (true) {
-            HeldReleases.Held first = held.first();
             long nowNanos = clock.nanos();
-            if (first != null && first.dueNanos() <= nowNanos) {
-                return Optional.of(first);
+            Optional<ReleaseOrder.Turn> first = held.first(nowNanos);
+            if (first.isPresent() && first.get().isDue()) {
+                return first;
             }
             long leftNanos = timeoutNanos - (System.nanoTime() - startNanos);
             if (leftNanos <= 0) {
                 return Optional.empty();
             }
             long waitNanos = Math.min(leftNanos, MAX_POLL_NANOS);
-            if (first != null) {
-                waitNanos = Math.min(waitNanos, first.dueNanos() - nowNanos);
+            if (first.isPresent()) {
+                waitNanos = Math.min(waitNanos, first.get().atNanos() - nowNanos);
             }
             if (waitNanos < MIN_POLL_NANOS) {
                 LockSupport.parkNanos(waitNanos);
@@ -370,7 +387,8 @@ public final class ReleaseConsumer implements AutoCloseable {
         }
     }
 
-    private Release handOut(HeldReleases.Held first) {
+    private Release handOut(ReleaseOrder.Turn turn) {
+        HeldReleases.Held first = turn.held();
         if (first.release() == null) {
             TopicPartition partition = first.partition();
             String where = "topic %s, partition %d, offset %d"
@@ -379,7 +397,7 @@ public final class ReleaseConsumer implements AutoCloseable {
                     where + ": not a release: " + first.unreadable().fault().getMessage(),
                     first.unreadable().fault());
         }
-        held.removeFirst();
+        held.markDone(held.take(turn));
         return first.release();
     }
 

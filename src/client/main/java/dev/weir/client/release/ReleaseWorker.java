@@ -61,8 +61,8 @@ import org.slf4j.LoggerFactory;
  * attempts, a release is passed to {@link WorkerBuilder#givenUp}, or written to the dead letters; after a
  * {@link ReleaseFailedException}, at once. Records that cannot be decoded go to the dead letters as well.
  *
- * <p><b>Order.</b> Releases are handed to the threads in the order of {@code releaseAt}. With one thread and without
- * failures they are handled strictly in this order.
+ * <p><b>Order.</b> Releases are handed to the threads in the order of {@code releaseAt}, late ones of a bucket at its
+ * pace, see {@link WorkerBuilder#late}. With one thread and without failures those of a bucket are handled in this order.
  */
 // One thread owns the consumer and all state. Handlers, timers and decisions send it events.
 public final class ReleaseWorker implements AutoCloseable {

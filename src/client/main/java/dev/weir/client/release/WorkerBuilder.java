@@ -33,6 +33,7 @@ public final class WorkerBuilder {
     private int ahead = 10_000;
     private Duration finishWithin = Duration.ofSeconds(20);
     private ReleaseTask.GivenUp givenUp;
+    private LateReleases late = LateReleases.PACE;
 
     WorkerBuilder(Map<?, ?> kafka, ReleaseTask.Handler handler) {
         this.kafka = kafka;
@@ -140,6 +141,18 @@ public final class WorkerBuilder {
     }
 
     /**
+     * Sets when releases are handled that are late, if their queue has no {@code max-in-flight}. The default is
+     * {@link LateReleases#PACE}.
+     *
+     * @param value at their queue's pace, or at once
+     * @return this builder
+     */
+    public WorkerBuilder late(LateReleases value) {
+        late = value;
+        return this;
+    }
+
+    /**
      * Starts a worker, which joins the consumer group and runs until it is closed. Does not wait for brokers and does
      * not fail if they are away; {@link ReleaseWorker#failure} returns the reason.
      *
@@ -198,7 +211,7 @@ public final class WorkerBuilder {
 
     ReleaseConsumer consumer() {
         ReleaseConsumer consumer = new ReleaseConsumer(
-                withSession(KafkaClients.settings(kafka, KafkaClients.CONSUMER)), prefix + "releases");
+                withSession(KafkaClients.settings(kafka, KafkaClients.CONSUMER)), prefix + "releases", late);
         consumer.failure().ifPresent(failure -> {
             consumer.close();
             throw failure; // the worker reports it and tries again

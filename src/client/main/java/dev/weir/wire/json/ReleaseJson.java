@@ -10,7 +10,7 @@ import java.math.BigDecimal;
 /**
  * A writer of releases as NDJSON: one JSON object per line, with the fields of the Avro record. Times are in
  * milliseconds; {@code releaseAt} has decimals, down to the nanosecond. The payload is base64. The fields of the attempt
- * are those of the release, and are left out if there is none.
+ * and of the pace are those of the release, and are left out if there is none.
  */
 public final class ReleaseJson extends NdjsonWriter<Release> {
 
@@ -58,13 +58,18 @@ public final class ReleaseJson extends NdjsonWriter<Release> {
                 json.number("cost"),
                 json.texts("attributes"),
                 json.bytesOrNull("payload"),
-                attempt(json));
+                attempt(json),
+                new Release.Pace(nanos(json, "paceNanos"), nanos(json, "totalPaceNanos")));
     }
 
     private static Release.Attempt attempt(JsonFields json) throws UnreadableException {
         return json.has("receipt")
                 ? new Release.Attempt((int) json.number("attempt"), json.text("receipt"), json.number("ackTimeoutMs"))
                 : null;
+    }
+
+    private static long nanos(JsonFields json, String name) throws UnreadableException {
+        return json.has(name) ? json.number(name) : 0;
     }
 
     @Override
@@ -91,6 +96,14 @@ public final class ReleaseJson extends NdjsonWriter<Release> {
             json.writeNumberField("attempt", release.attempt().number());
             json.writeStringField("receipt", release.attempt().receipt());
             json.writeNumberField("ackTimeoutMs", release.attempt().ackTimeoutMs());
+        }
+        writeNanos(json, "paceNanos", release.pace().nanos());
+        writeNanos(json, "totalPaceNanos", release.pace().totalNanos());
+    }
+
+    private static void writeNanos(JsonGenerator json, String name, long nanos) throws IOException {
+        if (nanos != 0) {
+            json.writeNumberField(name, nanos);
         }
     }
 

@@ -14,7 +14,7 @@ class HeldReleasesTest {
     private static final TopicPartition P0 = new TopicPartition("releases", 0);
     private static final TopicPartition P1 = new TopicPartition("releases", 1);
 
-    private final HeldReleases held = new HeldReleases();
+    private final HeldReleases held = new HeldReleases(LateReleases.PACE);
 
     @Test
     void the_committable_offset_stops_at_the_first_held_release() {
@@ -52,7 +52,7 @@ class HeldReleasesTest {
         assertThat(leave()).isEqualTo(7);
         assertThat(leave()).isEqualTo(5);
         assertThat(held.takeChangedOffsets()).isEqualTo(Map.of(P0, new OffsetAndMetadata(8)));
-        assertThat(held.first()).isNull();
+        assertThat(held.first(0)).isEmpty();
     }
 
     @Test
@@ -62,10 +62,10 @@ class HeldReleasesTest {
             addAttempt(i + 1, i);
         }
         held.received(P0, 8_000);
-        while (held.first().isAttempt() && held.isCommittable()) {
-            held.removeFirst();
+        while (first().held().isAttempt() && held.isCommittable()) {
+            leave();
         }
-        assertThat(held.first().isAttempt()).isTrue();
+        assertThat(first().held().isAttempt()).isTrue();
         assertThat(held.takeChangedOffsets()).isEmpty();
     }
 
@@ -89,7 +89,7 @@ class HeldReleasesTest {
         add(P1, 5, 20);
         held.drop(List.of(P0));
         assertThat(held.partitions()).containsExactly(P1);
-        assertThat(held.first().partition()).isEqualTo(P1);
+        assertThat(first().held().partition()).isEqualTo(P1);
         assertThat(held.takeChangedOffsets()).containsOnlyKeys(P1);
     }
 
@@ -105,9 +105,13 @@ class HeldReleasesTest {
     }
 
     private long leave() {
-        long offset = held.first().offset();
-        held.removeFirst();
-        return offset;
+        HeldReleases.Held taken = held.take(first());
+        held.markDone(taken);
+        return taken.offset();
+    }
+
+    private ReleaseOrder.Turn first() {
+        return held.first(Long.MAX_VALUE).orElseThrow();
     }
 
     private static Release release(long sequence, long releaseAtNanos) {

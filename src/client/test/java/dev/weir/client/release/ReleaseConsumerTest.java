@@ -33,6 +33,7 @@ class ReleaseConsumerTest {
     private static final TopicPartition P0 = new TopicPartition("releases", 0);
     private static final TopicPartition P1 = new TopicPartition("releases", 1);
     private static final int MAX_HELD = 8;
+    private static final long MS = 1_000_000;
 
     private final ReleaseCodec avro = new ReleaseCodec();
     private final Group group = new Group();
@@ -68,7 +69,7 @@ class ReleaseConsumerTest {
 
     @BeforeEach
     void join() {
-        releases = new ReleaseConsumer(new ReleaseCodec(), () -> group, "releases", clock, MAX_HELD);
+        releases = new ReleaseConsumer(new ReleaseCodec(), () -> group, "releases", clock, MAX_HELD, LateReleases.PACE);
         clock.read(0);
         group.updateBeginningOffsets(Map.of(P0, 0L, P1, 0L));
         group.rebalance(List.of(P0, P1));
@@ -100,6 +101,58 @@ class ReleaseConsumerTest {
         nowNanos = 50;
         write(P1, "late", 5);
         assertThat(drain()).containsExactly("late", "d");
+    }
+
+    @Test
+    void late_releases_are_returned_at_the_pace_of_their_queue_and_not_committed_before() {
+        for (int i = 1; i <= 3; i++) {
+            writePaced(P0, "a" + i, 0, 200 * MS);
+        }
+        write(P1, "b", 0);
+        nowNanos = 12_000 * MS;
+        assertThat(drain()).containsExactlyInAnyOrder("a1", "b");
+        releases.commit();
+        assertThat(group.committed).isEqualTo(Map.of(P0, 1L, P1, 1L));
+        nowNanos += 199 * MS;
+        assertThat(next()).isEmpty();
+        nowNanos += MS;
+        assertThat(drain()).containsExactly("a2");
+        nowNanos += 200 * MS;
+        assertThat(drain()).containsExactly("a3");
+        releases.commit();
+        assertThat(group.committed).containsEntry(P0, 3L);
+    }
+
+    @Test
+    void late_releases_of_a_revoked_partition_are_forgotten() {
+        writePaced(P0, "a1", 0, 200 * MS);
+        writePaced(P0, "a2", 0, 200 * MS);
+        writePaced(P1, "b1", 0, 200 * MS);
+        nowNanos = 12_000 * MS;
+        assertThat(drain()).containsExactly("a1");
+        group.rebalance(List.of(P1));
+        assertThat(next()).isEmpty();
+        nowNanos += 200 * MS;
+        assertThat(drain()).containsExactly("b1");
+        nowNanos += 1_000 * MS;
+        assertThat(drain()).isEmpty();
+        releases.commit();
+        assertThat(group.committed).isEqualTo(Map.of(P1, 1L));
+    }
+
+    @Test
+    void late_releases_count_as_held_so_that_their_partition_is_paused() {
+        for (int i = 0; i <= MAX_HELD; i++) {
+            writePaced(P0, "a" + i, 0, 200 * MS);
+        }
+        nowNanos = 12_000 * MS;
+        assertThat(drain()).containsExactly("a0");
+        assertThat(group.paused()).containsExactly(P0);
+        for (int i = 1; i <= MAX_HELD; i++) {
+            nowNanos += 200 * MS;
+            assertThat(drain()).containsExactly("a" + i);
+        }
+        assertThat(group.paused()).isEmpty();
     }
 
     @Test
@@ -261,7 +314,8 @@ class ReleaseConsumerTest {
                         : new KafkaConsumer<>(kafka, new ByteArrayDeserializer(), new ByteArrayDeserializer()),
                 "releases",
                 clock,
-                MAX_HELD)) {
+                MAX_HELD,
+                LateReleases.PACE)) {
             assertThat(waiting.next(Duration.ofMillis(1))).isEmpty();
             assertThat(waiting.failure()).hasValueSatisfying(failure -> assertThat(failure)
                     .hasRootCauseMessage("No resolvable bootstrap urls given in bootstrap.servers"));
@@ -301,6 +355,16 @@ class ReleaseConsumerTest {
                 partition,
                 avro.encode(Release.builder(requestId, "c", "q")
                         .releaseAtNanos(releaseAtNanos)
+                        .build()));
+    }
+
+    private void writePaced(TopicPartition partition, String requestId, long releaseAtNanos, long paceNanos) {
+        append(
+                partition,
+                avro.encode(Release.builder(requestId, "c", "q")
+                        .releaseAtNanos(releaseAtNanos)
+                        .sequence(ends.getOrDefault(partition, 0L) + 1)
+                        .pace(new Release.Pace(paceNanos, 0))
                         .build()));
     }
 

@@ -45,7 +45,12 @@ class ReleaseWorkerFailureTest {
         return ReleaseWorker.start(
                 options,
                 () -> new ReleaseConsumer(
-                        new ReleaseCodec(), () -> group, "releases", new BrokerClock(System::nanoTime), 8));
+                        new ReleaseCodec(),
+                        () -> group,
+                        "releases",
+                        new BrokerClock(System::nanoTime),
+                        8,
+                        LateReleases.PACE));
     }
 
     /** Returns the names of the threads of workers that do not end. */

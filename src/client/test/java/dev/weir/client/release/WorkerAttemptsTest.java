@@ -125,7 +125,8 @@ class WorkerAttemptsTest {
         };
         return new ReleaseWorker(
                 options,
-                () -> new ReleaseConsumer(new ReleaseCodec(), () -> group, "releases", new BrokerClock(() -> 0), 100),
+                () -> new ReleaseConsumer(
+                        new ReleaseCodec(), () -> group, "releases", new BrokerClock(() -> 0), 100, LateReleases.PACE),
                 new WorkerClient(() -> {
                     throw new AssertionError("no client is needed");
                 }),

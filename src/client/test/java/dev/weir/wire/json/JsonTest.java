@@ -237,11 +237,12 @@ class JsonTest {
                         .cost(3)
                         .attributes(Map.of("region", "eu", "endpoint", "/a"))
                         .payload(new byte[] {1, 2, 3})
+                        .pace(new Release.Pace(200_000_000, 1_000))
                         .build()))
-                .isEqualTo(
-                        "{\"requestId\":\"r1\",\"client\":\"żółw\",\"tier\":\"gold\",\"queue\":\"sms\","
-                                + "\"sequence\":12,\"enqueuedAt\":900,\"releaseAt\":1000.02,\"waitMs\":100,\"cost\":3,"
-                                + "\"attributes\":{\"endpoint\":\"/a\",\"region\":\"eu\"},\"payload\":\"AQID\",\"queueKey\":{\"model\":\"m\",\"tenant\":\"t\"}}\n");
+                .isEqualTo("{\"requestId\":\"r1\",\"client\":\"żółw\",\"tier\":\"gold\",\"queue\":\"sms\","
+                        + "\"sequence\":12,\"enqueuedAt\":900,\"releaseAt\":1000.02,\"waitMs\":100,\"cost\":3,"
+                        + "\"attributes\":{\"endpoint\":\"/a\",\"region\":\"eu\"},\"payload\":\"AQID\",\"queueKey\":{\"model\":\"m\",\"tenant\":\"t\"},"
+                        + "\"paceNanos\":200000000,\"totalPaceNanos\":1000}\n");
     }
 
     @Test

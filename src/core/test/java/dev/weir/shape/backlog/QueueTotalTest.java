@@ -108,6 +108,10 @@ class QueueTotalTest {
         harness.run(2_000);
         assertThat(harness.releases).hasSize(20);
         assertThat(harness.most(1_000 * MS)).isLessThanOrEqualTo(100);
+        assertThat(harness.releases.get(0).pace()).isEqualTo(new Release.Pace(10 * MS, 3_600_000 * MS));
+        assertThat(harness.releases.subList(1, 20))
+                .extracting(Release::pace)
+                .containsOnly(new Release.Pace(10 * MS, 10 * MS));
     }
 
     @Test
