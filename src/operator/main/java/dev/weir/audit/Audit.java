@@ -154,7 +154,8 @@ public final class Audit implements AutoCloseable {
                     partition,
                     bounds,
                     client -> placement.partitionOf(client.getBytes(StandardCharsets.UTF_8)),
-                    new AuditScope.Retained(bounds.get(partition).begin() == 0, decided.isWhole(), letters.fromMs),
+                    new AuditScope.Retained(
+                            bounds.get(partition).begin() == 0, decided.isWhole(), released.isWhole(), letters.fromMs),
                     queuesDone,
                     routedDone,
                     range);

@@ -31,10 +31,11 @@ public record AuditScope(
      *
      * @param allRequests whether no request of the task's own partition was deleted
      * @param allDecisions whether no decision was deleted
+     * @param allReleases whether no release was deleted
      * @param deadLettersFromMs dead letters up to this time may have been deleted, ms since the epoch; the minimum if
      *     none was
      */
-    public record Retained(boolean allRequests, boolean allDecisions, long deadLettersFromMs) {}
+    public record Retained(boolean allRequests, boolean allDecisions, boolean allReleases, long deadLettersFromMs) {}
 
     /**
      * The offsets of a partition of the request topic.

@@ -105,6 +105,7 @@ final class DecisionMatcher {
     private final Map<Id, List<UnmatchedRelease>> released = new LinkedHashMap<>();
     private final Map<Receipt, SubmittedRequest> inFlight = new HashMap<>(); // by the receipt of the first attempt
     private final Map<Receipt, RecordPosition> done = new LinkedHashMap<>(); // attempts without a release so far
+    private final Map<Receipt, RecordPosition> completed = new LinkedHashMap<>();
     private int releasedCount;
     private boolean hasDropped;
 
@@ -223,8 +224,8 @@ final class DecisionMatcher {
         if (!waits) {
             submitted.remove(recorded.source());
             letters.requireNone(of.request);
-            if (isDone(of.request, decision)) {
-                complete(of.request.acknowledgement().attempt(), recorded.place());
+            if (decision.reason() == Reason.COMPLETED && !decision.repeated()) {
+                matchCompletion(of.request, recorded.place());
             }
             return;
         }
@@ -256,10 +257,19 @@ final class DecisionMatcher {
         }
     }
 
-    private static boolean isDone(Request request, Decision decision) {
-        return request.kind() == RequestKind.COMPLETE
-                && decision.reason() == Reason.COMPLETED
-                && request.acknowledgement().result() == Acknowledgement.Result.DONE;
+    /** Matches a COMPLETE that the queue has accepted. */
+    private void matchCompletion(Request completion, RecordPosition place) {
+        Receipt attempt = completion.acknowledgement().attempt();
+        RecordPosition before = completed.get(attempt);
+        if (before != null) {
+            String note = "attempt " + attempt.attempt() + " was completed before: " + before;
+            verdicts.report(DecisionVerifier.mismatch(Kind.WRONG_QUEUE_EXITS, completion, place, note));
+            return;
+        }
+        remember(completed, attempt, place);
+        if (completion.acknowledgement().result() == Acknowledgement.Result.DONE) {
+            complete(attempt, place);
+        }
     }
 
     /** Ends the request whose attempt is done. */
@@ -328,8 +338,11 @@ final class DecisionMatcher {
             return;
         }
         int number = release.attempt().number();
-        if (of.attempt != null && number != of.attempt.attempt() + 1) {
-            String note = "attempt " + number + " was released after attempt " + of.attempt.attempt();
+        int before = of.attempt == null ? 0 : of.attempt.attempt();
+        boolean isBeforeKnown = before > 0 || scope.retained().allReleases();
+        if (isBeforeKnown && number != before + 1) {
+            String note =
+                    "attempt " + number + " was released " + (before == 0 ? "as the first" : "after attempt " + before);
             verdicts.report(DecisionVerifier.mismatch(Kind.WRONG_QUEUE_EXITS, of.request, left.place(), note));
         }
         Optional<Receipt> receipt = receipt(release.attempt());
@@ -399,6 +412,9 @@ final class DecisionMatcher {
                 && scope.to() >= scope.end()
                 && (!hasRouted || (scope.isAllRetained() && scope.isEverythingInScope()))
                 && !hasDropped;
+        if (allRead && scope.retained().allReleases()) {
+            done.forEach(this::reportUnreleased);
+        }
         released.forEach((id, all) -> all.forEach(one -> {
             if (allRead) {
                 reportUnmatchedRelease(id, one.left.place());
@@ -421,6 +437,11 @@ final class DecisionMatcher {
         } else {
             verdicts.report(DecisionVerifier.mismatch(Kind.UNDECIDED, request, null, note));
         }
+    }
+
+    private void reportUnreleased(Receipt attempt, RecordPosition place) {
+        String note = "attempt " + attempt.attempt() + " was done, but not released by queue " + attempt.queue();
+        verdicts.reportAlways(new Mismatch(Kind.WRONG_QUEUE_EXITS, null, place, null, null, List.of(), note));
     }
 
     private void reportUnmatchedRelease(Id id, RecordPosition place) {

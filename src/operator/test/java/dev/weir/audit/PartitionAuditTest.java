@@ -183,7 +183,7 @@ class PartitionAuditTest {
                     partition,
                     bounds,
                     PartitionAuditTest::taskOf,
-                    new AuditScope.Retained(true, true, Long.MIN_VALUE),
+                    new AuditScope.Retained(true, true, true, Long.MIN_VALUE),
                     true,
                     bounds.keySet(),
                     ALL);
@@ -400,6 +400,31 @@ class PartitionAuditTest {
                                 Kind.WRONG_QUEUE_EXITS,
                                 done.requestId(),
                                 "attempt 1 was done, but attempt 2 was released"));
+    }
+
+    @Test
+    void an_attempt_that_is_completed_twice_or_not_released_is_found() throws Exception {
+        applyQueue(1);
+        Request twice = queued();
+        Request again = queued();
+        Request second = queued();
+        Request never = queued();
+        releaseAttempt(twice, 1);
+        complete(twice, 1, Acknowledgement.Result.DONE);
+        complete(twice, 1, Acknowledgement.Result.DONE);
+        releaseAttempt(again, 1);
+        complete(again, 1, Acknowledgement.Result.RETRY);
+        complete(again, 1, Acknowledgement.Result.DONE);
+        releaseAttempt(second, 2);
+        complete(never, 1, Acknowledgement.Result.DONE);
+        audit();
+        assertThat(found)
+                .extracting(Mismatch::kind, Mismatch::requestId, Mismatch::note)
+                .containsExactlyInAnyOrder(
+                        tuple(Kind.WRONG_QUEUE_EXITS, "ack 5", "attempt 1 was completed before: decision 0@4"),
+                        tuple(Kind.WRONG_QUEUE_EXITS, "ack 7", "attempt 1 was completed before: decision 0@6"),
+                        tuple(Kind.WRONG_QUEUE_EXITS, second.requestId(), "attempt 2 was released as the first"),
+                        tuple(Kind.WRONG_QUEUE_EXITS, null, "attempt 1 was done, but not released by queue hooks"));
     }
 
     @Test

@@ -161,7 +161,7 @@ class ReservationAuditTest {
                 0,
                 Map.of(0, new AuditScope.Bounds(from, from, end, end, end)),
                 client -> 0,
-                new AuditScope.Retained(from == 0, true, Long.MIN_VALUE),
+                new AuditScope.Retained(from == 0, true, true, Long.MIN_VALUE),
                 true,
                 Set.of(0),
                 ALL);

@@ -87,7 +87,7 @@ final class AuditInvariant {
                     partition,
                     bounds,
                     evidence::taskOf,
-                    new AuditScope.Retained(true, true, Long.MIN_VALUE),
+                    new AuditScope.Retained(true, true, true, Long.MIN_VALUE),
                     true,
                     bounds.keySet(),
                     all);
