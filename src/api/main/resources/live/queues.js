@@ -99,7 +99,7 @@ class QueueCard {
     fill(this.#tiers, tiers.length === 0 ? h('li.note', 'No request is waiting, and no tier is configured.') : tiers.map((tier, i) => h('li',
         swatch(colour(tier, i)), h('b', name(tier)), h('span.number', count(tier.waiting)),
         coloured(colour(tier, i), bar(waiting === 0 ? 0 : tier.waiting / waiting)),
-        h('small', `priority ${tier.priority} · weight ${tier.weight}`))));
+        h('small', `priority ${tier.priority} · weight ${tier.weight}${tier.slots > 0 ? ` · ${count(tier.slots)} in flight` : ''}`))));
     fill(this.#facts, facts(queue, tick, waiting));
     fill(this.#keys, queue.longest.length === 0 ? null : longest(queue.longest));
     this.#chart.show(timeRange);
@@ -146,13 +146,13 @@ function order(what, {author, reason, since}) {
 
 /** The keys with the most waiting requests, with bars relative to the first. */
 function longest(keys) {
-  return [h('h3', 'Longest keys'), h('ul.keys', keys.map(({key, waiting, oldestWaitMs, drainMs}) => h('li',
+  return [h('h3', 'Longest keys'), h('ul.keys', keys.map(({key, waiting, oldestWaitMs, drainMs, slots}) => h('li',
       h('b', Object.entries(key).map(([field, value]) => `${field}=${value}`).join(' ')), h('span.number', count(waiting)),
       bar(waiting / keys[0].waiting),
-      h('small', `oldest ${duration(oldestWaitMs)} · drains in ${duration(drainMs)}`))))];
+      h('small', `oldest ${duration(oldestWaitMs)} · drains in ${duration(drainMs)}${slots > 0 ? ` · ${count(slots)} in flight` : ''}`))))];
 }
 
-function facts({keys, limit, perMs, burst, maxWaitMs, waitsMs, drainMs}, tick, waiting) {
+function facts({keys, limit, perMs, burst, maxWaitMs, waitsMs, drainMs, inFlight}, tick, waiting) {
   const all = [
     [keys === null ? 'Rate' : 'Rate per key', limit === null ? 'no limit' : `${count(limit)} per ${period(perMs)}${burst > 1 ? `, burst ${count(burst)}` : ''}`],
     ['Oldest request', tick?.oldestWaitMs === null ? 'none' : duration(tick?.oldestWaitMs)],
@@ -160,8 +160,23 @@ function facts({keys, limit, perMs, burst, maxWaitMs, waitsMs, drainMs}, tick, w
     ['Wait p50, last minute', waitsMs === null ? 'no releases' : atMost(waitsMs.p50, HIGHEST_WAIT_MS)],
     ['Wait p99, last minute', waitsMs === null ? 'no releases' : atMost(waitsMs.p99, HIGHEST_WAIT_MS)],
     [keys === null ? 'Drains in' : 'All keys drain in', waiting === 0 ? 'empty' : duration(drainMs)],
+    ...attempts(inFlight, keys),
   ];
   return all.map(([name, value]) => h('div', h('dt', name), h('dd', value)));
+}
+
+/** What workers have, of a queue that expects their answers. */
+function attempts({most, requests, slots, retries, oldestMs}, keys) {
+  if (most === null && requests === 0 && retries === 0) {
+    return [];
+  }
+  const of = most === null ? '' : keys === null ? ` of ${count(most)}` : `, at most ${count(most)} per key`;
+  return [
+    ['Slots in use', `${count(slots)}${of}`],
+    ['In flight', count(requests)],
+    ['Oldest in flight', oldestMs === null ? 'none' : duration(oldestMs)],
+    ['Waiting for a retry', count(retries)],
+  ];
 }
 
 /** Tiers that are released first are at the bottom, at the outlet. */

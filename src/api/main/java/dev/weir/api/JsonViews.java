@@ -117,7 +117,8 @@ public final class JsonViews {
         ObjectNode inFlight = json.putObject("inFlight");
         inFlight.put("requests", queue.inFlight().requests())
                 .put("slots", queue.inFlight().slots())
-                .put("retries", queue.inFlight().retries());
+                .put("retries", queue.inFlight().retries())
+                .put("oldestMs", queue.inFlight().oldestMs());
         ArrayNode inFlightTiers = inFlight.putArray("tiers");
         queue.inFlight().slotsByTier().forEach((tier, slots) -> inFlightTiers
                 .addObject()
@@ -135,7 +136,8 @@ public final class JsonViews {
             entry.put("waiting", key.waiting())
                     .put("waitingTokens", key.waitingTokens())
                     .put("oldestWaitMs", key.oldestWaitMs())
-                    .put("drainMs", key.drainMs());
+                    .put("drainMs", key.drainMs())
+                    .put("slots", key.slots());
         }
         json.put("released", one == null ? null : (Long) one.released());
         boolean isNextKnown = one != null && one.nextReleaseAtNanos() != null;

@@ -264,7 +264,8 @@ final class QueueAggregator {
                 json.get("requests").longValue(),
                 json.get("slots").longValue(),
                 slotsByTier,
-                json.get("retries").longValue());
+                json.get("retries").longValue(),
+                number(json.get("oldestMs")));
     }
 
     private static OrdersView orders(JsonNode state) {
@@ -315,7 +316,8 @@ final class QueueAggregator {
                 key.get("waiting").longValue(),
                 key.get("waitingTokens").longValue(),
                 key.get("oldestWaitMs").longValue(),
-                key.get("drainMs").longValue());
+                key.get("drainMs").longValue(),
+                key.get("slots").longValue());
     }
 
     private static Map<String, String> values(JsonNode key) {

@@ -113,13 +113,14 @@ class DrainingQueuesTest {
 
     @Test
     void what_is_in_flight_is_added_over_all_instances() throws Exception {
-        QueueView own =
-                draining("mail", 2).withInFlight(new QueueView.InFlightView(2, 5, Map.of("gold", 4L, "", 1L), 1));
-        QueueView others = draining("mail", 3).withInFlight(new QueueView.InFlightView(1, 2, Map.of("gold", 2L), 3));
+        QueueView own = draining("mail", 2)
+                .withInFlight(new QueueView.InFlightView(2, 5, Map.of("gold", 4L, "", 1L), 1, 9_000L));
+        QueueView others =
+                draining("mail", 3).withInFlight(new QueueView.InFlightView(1, 2, Map.of("gold", 2L), 3, 8_000L));
         here.queue = new Result.Partial<>(own, Set.of(other.address()));
         there.queue = new Result.Partial<>(others, Set.of(service.address()));
         assertThat(caller.get("/v1/queues/mail").json().at("/state/inFlight").toString())
-                .isEqualTo("{\"requests\":3,\"slots\":7,\"retries\":4,"
+                .isEqualTo("{\"requests\":3,\"slots\":7,\"retries\":4,\"oldestMs\":9000,"
                         + "\"tiers\":[{\"tier\":null,\"slots\":1},{\"tier\":\"gold\",\"slots\":6}]}");
     }
 

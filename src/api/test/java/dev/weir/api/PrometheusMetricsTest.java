@@ -10,6 +10,7 @@ import dev.weir.kafka.KafkaSettings;
 import dev.weir.rules.PolicyTopic;
 import dev.weir.runtime.Enforcer;
 import dev.weir.runtime.RequestSender;
+import dev.weir.shape.AttemptEnd;
 import dev.weir.testing.TestBroker;
 import dev.weir.topics.TopicSetup;
 import dev.weir.wire.json.RequestJson;
@@ -37,7 +38,7 @@ class PrometheusMetricsTest {
     private static final Duration PATIENCE = Duration.ofSeconds(90);
 
     /**
-     * Two queues, one with a key, each with one released request and others that wait; a limit that permits two of
+     * Three queues, one with a key and one with slots, each with one released request and others that wait; a limit that permits two of
      * three requests, and one beside it that observes; and a shared limit that permits one of two.
      */
     private static final String POLICIES = """
@@ -47,11 +48,13 @@ class PrometheusMetricsTest {
                  limits: [{algorithm: fixed-window, limit: 1, per: 30d}]}
               - {id: slow, match: {endpoint: /slow}, queue: slow}
               - {id: hooks, match: {endpoint: /hook}, queue: hooks}
+              - {id: jobs, match: {endpoint: /job}, queue: jobs}
               - {id: all, key: [], match: {endpoint: /all}, max-wait: 1m, limits: [{algorithm: gcra, limit: 1, per: 30d}]}
               - {id: bare, key: [], match: {endpoint: /bare}, when-empty: deny, limits: [{algorithm: gcra, limit: 1, per: 30d}]}
             queues:
               - {id: hooks, key: [client], limit: 1, per: 30d}
               - {id: slow, limit: 1, per: 30d, tiers: {gold: {priority: 1}}}
+              - {id: jobs, max-in-flight: 1, ack-timeout: 30d, max-duration: 30d}
             """;
 
     @TempDir
@@ -91,8 +94,8 @@ class PrometheusMetricsTest {
             sender.send(request(10, "/all", ""));
             sender.send(request(12, "/bare", ""));
         }
-        awaitScrape(it -> it.sum("weir_decisions_total") == 12 && it.sum("weir_dead_letters_total") == 1);
-        awaitScrape(it -> it.sum("weir_release_wait_seconds_count") == 2);
+        awaitScrape(it -> it.sum("weir_decisions_total") == 14 && it.sum("weir_dead_letters_total") == 1);
+        awaitScrape(it -> it.sum("weir_release_wait_seconds_count") == 3);
         awaitScrape(it -> it.sum("weir_lag_records") == 0 && it.sum("weir_store_keys") > 0);
         System.gc();
         awaitScrape(it -> it.byName().containsKey("jvm_gc_pause_seconds_sum"));
@@ -103,6 +106,8 @@ class PrometheusMetricsTest {
             sender.send(request(9, "/all", ""));
             sender.send(request(13, "/hook", ", \"tier\": \"gold\""));
             sender.send(request(14, "/hook", ""));
+            sender.send(request(15, "/job", ""));
+            sender.send(request(16, "/job", ""));
             for (int i = 0; i < 3; i++) {
                 sender.send(request(i, "/two", ""));
                 sender.send(request(3 + i, "/slow", ", \"tier\": \"gold\""));
@@ -146,6 +151,7 @@ class PrometheusMetricsTest {
                         "{outcome=\"DENIED\",policy=\"bare\",reason=\"QUOTA_NOT_AT_HAND\"} 1.0",
                         "{outcome=\"DENIED\",policy=\"two\",reason=\"LIMIT_EXCEEDED\"} 1.0",
                         "{outcome=\"QUEUED\",policy=\"hooks\",reason=\"SHAPED\"} 2.0",
+                        "{outcome=\"QUEUED\",policy=\"jobs\",reason=\"SHAPED\"} 2.0",
                         "{outcome=\"QUEUED\",policy=\"slow\",reason=\"SHAPED\"} 3.0");
         assertThat(scrape.sum("weir_decision_latency_seconds_count")).isEqualTo(7);
         assertThat(scrape.lines("weir_dead_letters_total"))
@@ -179,9 +185,21 @@ class PrometheusMetricsTest {
         assertThat(scrape.lines("weir_release_wait_seconds_count"))
                 .contains("{queue=\"slow\",tier=\"gold\"} 1")
                 .anyMatch(line -> line.matches("\\{queue=\"hooks\",tier=\"(\\(other\\)|\\(none\\))\"} 1"))
-                .hasSize(2);
-        assertThat(scrape.sum("weir_release_lateness_seconds_count")).isEqualTo(2);
+                .hasSize(3);
+        assertThat(scrape.sum("weir_release_lateness_seconds_count")).isEqualTo(3);
         assertThat(scrape.sum("weir_queue_oldest_wait_seconds")).isGreaterThan(0);
+    }
+
+    @Test
+    void what_workers_have_is_measured_by_queue() {
+        assertThat(scrape.lines("weir_queue_in_flight")).containsExactly("{queue=\"jobs\"} 1.0");
+        assertThat(scrape.lines("weir_queue_max_in_flight")).containsExactly("{queue=\"jobs\"} 1.0");
+        assertThat(scrape.lines("weir_queue_slots")).containsExactly("{queue=\"jobs\",tier=\"(none)\"} 1.0");
+        assertThat(scrape.lines("weir_queue_retries_waiting")).containsExactly("{queue=\"jobs\"} 0.0");
+        assertThat(scrape.lines("weir_queue_oldest_attempt_seconds")).hasSize(1);
+        assertThat(scrape.lines("weir_attempts_total"))
+                .contains("{queue=\"jobs\",result=\"DONE\"} 0.0", "{queue=\"jobs\",result=\"UNCLAIMED\"} 0.0")
+                .hasSize(AttemptEnd.values().length);
     }
 
     /** The number of keys, but no key itself: {@link #no_label_has_a_client}. */
@@ -197,7 +215,7 @@ class PrometheusMetricsTest {
         assertThat(scrape.lines("weir_lag_records"))
                 .anyMatch(line -> line.contains("topic=\"metrics.requests\""))
                 .noneMatch(line -> line.contains("topic=\"weir_requests\"")); // Kafka's old form of the name
-        assertThat(scrape.lines("weir_policies")).containsExactly("{kind=\"policy\"} 6.0", "{kind=\"queue\"} 2.0");
+        assertThat(scrape.lines("weir_policies")).containsExactly("{kind=\"policy\"} 7.0", "{kind=\"queue\"} 3.0");
         assertThat(scrape.lines("weir_health"))
                 .contains("{state=\"RUNNING\"} 1.0", "{state=\"STARTING\"} 0.0")
                 .hasSize(6);

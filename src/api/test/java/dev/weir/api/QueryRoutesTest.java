@@ -106,7 +106,7 @@ class QueryRoutesTest extends ServiceFixture {
                 .key(List.of("tenant", "model"))
                 .build();
         List<QueueView.KeyView> longest =
-                List.of(new QueueView.KeyView(Map.of("tenant", "acme", "model", "large"), 2, 6, 5_000, 1_000));
+                List.of(new QueueView.KeyView(Map.of("tenant", "acme", "model", "large"), 2, 6, 5_000, 1_000, 4));
         here.queue = new Result.Partial<>(
                 new QueueView(
                         rules,
@@ -121,7 +121,7 @@ class QueryRoutesTest extends ServiceFixture {
         assertThat(all.get("longest")).hasSize(1);
         assertThat(all.at("/longest/0").toString())
                 .isEqualTo("{\"key\":{\"model\":\"large\",\"tenant\":\"acme\"},\"waiting\":2,"
-                        + "\"waitingTokens\":6,\"oldestWaitMs\":5000,\"drainMs\":1000}");
+                        + "\"waitingTokens\":6,\"oldestWaitMs\":5000,\"drainMs\":1000,\"slots\":4}");
         assertThat(all.get("keys").asInt()).isEqualTo(2);
         assertThat(all.get("released").isNull()).isTrue();
         here.queue = new Result.Local<>(new QueueView(

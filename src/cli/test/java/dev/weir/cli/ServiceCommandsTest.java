@@ -260,6 +260,32 @@ class ServiceCommandsTest {
     }
 
     @Test
+    void a_queue_is_printed_with_what_its_workers_have() {
+        answers.put(
+                "/v1/queues/sms",
+                SMS.replace("\"per\":\"1s\"}", "\"per\":\"1s\",\"max-in-flight\":8}")
+                        .replace("\"nextReleaseAt\":1000.02}", """
+                "nextReleaseAt":null,"inFlight":{"requests":3,"slots":5,"retries":1,"oldestMs":75000,"tiers":[
+                {"tier":null,"slots":1},{"tier":"gold","slots":4}]}}"""));
+        assertThat(Shell.run("queues", "sms", "--service", url).out()).endsWith("""
+
+                IN FLIGHT  SLOTS   OLDEST  RETRIES
+                3          5 of 8  1m 15s  1
+                tier -     1
+                tier gold  4
+                """);
+        answers.put(
+                "/v1/queues/sms",
+                SMS.replace("\"per\":\"1s\"}", "\"max-in-flight\":8}").replace("\"keys\":null", """
+                "keys":2,"inFlight":{"requests":0,"slots":0,"retries":0,"oldestMs":null,"tiers":[]}"""));
+        assertThat(Shell.run("queues", "sms", "--service", url).out()).endsWith("""
+
+                IN FLIGHT  SLOTS       OLDEST  RETRIES
+                0          0, 8 a key  -       0
+                """);
+    }
+
+    @Test
     void a_queue_with_a_key_is_printed_with_its_longest_keys_and_key_by_key() {
         StringBuilder longest = new StringBuilder();
         for (int i = 0; i < 30; i++) {

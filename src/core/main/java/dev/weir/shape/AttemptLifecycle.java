@@ -139,8 +139,12 @@ final class AttemptLifecycle {
 
     private void complete(Place place, Attempted attempted, Acknowledgement outcome, QueueRules rules, long nowMs) {
         switch (outcome.result()) {
-            case DONE -> requests.end(place, attempted);
+            case DONE -> {
+                requests.end(place, attempted);
+                count(AttemptEnd.DONE);
+            }
             case FAILED -> {
+                count(AttemptEnd.FAILED);
                 Decision decision = QueueDecisions.failed(attempted.request().admission(), nowMs);
                 giveUp(place, attempted, decision, Rejection.FAILED, outcome.error());
             }
@@ -148,7 +152,7 @@ final class AttemptLifecycle {
                 Attempted failed = attempted.failed(outcome.error());
                 Long afterMs = outcome.retryAfterMs();
                 long backoffMs = afterMs != null ? afterMs : backoffMs(failed.failures(), rules);
-                fail(place, attempted, failed, nowMs + backoffMs, rules, nowMs);
+                fail(place, attempted, failed, AttemptEnd.RETRY, nowMs + backoffMs, rules, nowMs);
             }
         }
     }
@@ -158,17 +162,31 @@ final class AttemptLifecycle {
      *
      * @param before the request before that failure
      * @param failed the request with it
+     * @param end how the attempt ended, unless it was the last one
      * @param retryAtMs when the next attempt can begin
      */
-    private void fail(Place place, Attempted before, Attempted failed, long retryAtMs, QueueRules rules, long nowMs) {
+    private void fail(
+            Place place,
+            Attempted before,
+            Attempted failed,
+            AttemptEnd end,
+            long retryAtMs,
+            QueueRules rules,
+            long nowMs) {
         InFlightRules limits = rules.inFlight();
         if (limits != null && failed.failures() >= limits.maxAttempts()) {
             Admission admission = failed.request().admission();
             Decision decision = QueueDecisions.attemptsExhausted(admission, limits.maxAttempts(), nowMs);
+            count(AttemptEnd.EXHAUSTED);
             giveUp(place, before, decision, Rejection.ATTEMPTS_EXHAUSTED, failed.error());
         } else {
             requests.update(place, before, failed.in(new Backoff(retryAtMs)));
+            count(end);
         }
+    }
+
+    private void count(AttemptEnd end) {
+        effects.add(new QueueEffect.AttemptEnded(id.queue(), end));
     }
 
     private static long backoffMs(int failures, QueueRules rules) {
@@ -205,10 +223,12 @@ final class AttemptLifecycle {
     private void lose(Place place, Attempted attempted, InFlight lost, QueueRules rules, long nowMs) {
         if (lost.isClaimed()) {
             Attempted failed = attempted.failed("not completed in time");
-            fail(place, attempted, failed, lost.untilMs() + backoffMs(failed.failures(), rules), rules, nowMs);
+            long retryAtMs = lost.untilMs() + backoffMs(failed.failures(), rules);
+            fail(place, attempted, failed, AttemptEnd.TIMED_OUT, retryAtMs, rules, nowMs);
         } else {
             Backoff backoff = new Backoff(lost.untilMs() + backoffMs(attempted.failures(), rules));
             requests.update(place, attempted, attempted.in(backoff));
+            count(AttemptEnd.UNCLAIMED);
         }
     }
 }

@@ -85,7 +85,12 @@ record BucketAnswers(
 
     private QueueView.InFlightView inFlight() {
         Attempts all = requests.attempts();
-        return new QueueView.InFlightView(all.inFlight(), all.slots(), all.slotsByTier(), all.waiting());
+        return new QueueView.InFlightView(
+                all.inFlight(),
+                all.slots(),
+                all.slotsByTier(),
+                all.waiting(),
+                QueueView.ageMs(all.oldestSinceMs(), nowMs()));
     }
 
     /** Like {@link #view}, for a bucket of a queue with key fields in which requests wait. */
@@ -95,12 +100,12 @@ record BucketAnswers(
                 requests.size(),
                 requests.occupancy().tokens(),
                 oldestWaitMs(),
-                forecast().drainMs());
+                forecast().drainMs(),
+                requests.attempts().slots());
     }
 
     private Long oldestWaitMs() {
-        Long sinceMs = requests.oldestEnqueuedAtMs();
-        return sinceMs == null ? null : (Long) Math.max(0, nowMs() - sinceMs);
+        return QueueView.ageMs(requests.oldestEnqueuedAtMs(), nowMs());
     }
 
     private List<QueueView.TierView> tiers() {

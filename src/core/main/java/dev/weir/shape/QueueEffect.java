@@ -37,6 +37,9 @@ public sealed interface QueueEffect {
      */
     record GivenUp(Admission admission, Rejection rejection, String detail) implements QueueEffect {}
 
+    /** Count an attempt of a queue that has ended. */
+    record AttemptEnded(String queue, AttemptEnd end) implements QueueEffect {}
+
     /** Send a message. It may arrive late, or not at all. */
     record Sent(QueueMessage message) implements QueueEffect {}
 

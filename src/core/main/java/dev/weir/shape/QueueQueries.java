@@ -155,7 +155,7 @@ public final class QueueQueries {
     private static QueueView combinedView(
             QueueBuckets queue, QueueRules rules, boolean isDeleted, List<QueueView.KeyView> longest, long nowNanos) {
         QueueBacklog backlog = queue.backlog();
-        Long sinceMs = backlog.oldestEnqueuedAtMs();
+        long nowMs = nowNanos / NANOS_PER_MS;
         return new QueueView(
                         rules,
                         isDeleted,
@@ -163,10 +163,14 @@ public final class QueueQueries {
                                 backlog.requests(),
                                 backlog.tokens(),
                                 QueueView.tiers(rules, backlog.requestsByTier()),
-                                sinceMs == null ? null : (Long) Math.max(0, nowNanos / NANOS_PER_MS - sinceMs),
+                                QueueView.ageMs(backlog.oldestEnqueuedAtMs(), nowMs),
                                 QueueView.drainMs(rules, backlog.tokens(), longest)),
                         new QueueView.SeveralBuckets(queue.size(), queue.hotSize(), LongestKeys.of(longest)))
                 .withInFlight(new QueueView.InFlightView(
-                        backlog.inFlight(), backlog.slots(), backlog.slotsByTier(), backlog.retries()));
+                        backlog.inFlight(),
+                        backlog.slots(),
+                        backlog.slotsByTier(),
+                        backlog.retries(),
+                        QueueView.ageMs(backlog.oldestInFlightSinceMs(), nowMs)));
     }
 }

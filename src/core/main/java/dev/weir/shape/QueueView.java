@@ -53,10 +53,11 @@ public record QueueView(
      * @param slots the slots that these occupy
      * @param slotsByTier the same by tier, for those that have any; the tier of requests without one is empty
      * @param retries how many wait for another attempt; they are among the waiting requests
+     * @param oldestMs how long the oldest request has been in flight, null if none is
      */
-    public record InFlightView(long requests, long slots, Map<String, Long> slotsByTier, long retries) {
+    public record InFlightView(long requests, long slots, Map<String, Long> slotsByTier, long retries, Long oldestMs) {
 
-        public static final InFlightView NONE = new InFlightView(0, 0, Map.of(), 0);
+        public static final InFlightView NONE = new InFlightView(0, 0, Map.of(), 0, null);
 
         public InFlightView {
             slotsByTier = Collections.unmodifiableMap(new TreeMap<>(slotsByTier));
@@ -65,7 +66,12 @@ public record QueueView(
         private InFlightView plus(InFlightView others) {
             Map<String, Long> byTier = new TreeMap<>(slotsByTier);
             others.slotsByTier.forEach((tier, more) -> byTier.merge(tier, more, Long::sum));
-            return new InFlightView(requests + others.requests, slots + others.slots, byTier, retries + others.retries);
+            return new InFlightView(
+                    requests + others.requests,
+                    slots + others.slots,
+                    byTier,
+                    retries + others.retries,
+                    longer(oldestMs, others.oldestMs));
         }
     }
 
@@ -123,8 +129,10 @@ public record QueueView(
      * @param waitingTokens their total cost, counted as in {@link QueueView}
      * @param oldestWaitMs how long the oldest request has waited
      * @param drainMs as in {@link QueueView}
+     * @param slots the slots that its requests in flight occupy
      */
-    public record KeyView(Map<String, String> key, long waiting, long waitingTokens, long oldestWaitMs, long drainMs) {
+    public record KeyView(
+            Map<String, String> key, long waiting, long waitingTokens, long oldestWaitMs, long drainMs, long slots) {
 
         public KeyView {
             key = Collections.unmodifiableMap(new TreeMap<>(key));
@@ -185,8 +193,13 @@ public record QueueView(
         return buckets instanceof SeveralBuckets several ? several : new SeveralBuckets(1, 1, List.of());
     }
 
-    private static Long longer(Long waitMs, Long otherMs) {
-        return waitMs == null ? otherMs : otherMs == null ? waitMs : (Long) Math.max(waitMs, otherMs);
+    private static Long longer(Long ms, Long otherMs) {
+        return ms == null ? otherMs : otherMs == null ? ms : (Long) Math.max(ms, otherMs);
+    }
+
+    /** Returns the time since another, at least 0; null if that is null. */
+    static Long ageMs(Long sinceMs, long nowMs) {
+        return sinceMs == null ? null : (Long) Math.max(0, nowMs - sinceMs);
     }
 
     /** Returns the number of waiting requests. */

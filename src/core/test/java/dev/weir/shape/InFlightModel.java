@@ -85,6 +85,7 @@ final class InFlightModel {
     private final Map<String, Job> live = new TreeMap<>(); // those that have not ended
     private final Set<String> paused = new HashSet<>(); // keys, and the empty text for the whole queue
     private final Set<String> draining = new HashSet<>();
+    private final Map<AttemptEnd, Integer> attemptEnds = new HashMap<>();
     private QueueRules rules;
 
     InFlightModel(QueueRules rules) {
@@ -129,6 +130,21 @@ final class InFlightModel {
     void end(Job job) {
         job.state = State.ENDED;
         live.remove(job.id);
+    }
+
+    /** Ends a job by its last attempt. */
+    void complete(Job job, AttemptEnd how) {
+        count(how);
+        end(job);
+    }
+
+    private void count(AttemptEnd how) {
+        attemptEnds.merge(how, 1, Integer::sum);
+    }
+
+    /** Returns how many attempts ended in each way. */
+    Map<AttemptEnd, Integer> attemptEnds() {
+        return attemptEnds;
     }
 
     boolean isPaused(String key) {
@@ -217,14 +233,16 @@ final class InFlightModel {
      * Ends an attempt that failed.
      *
      * @param afterMs when the next one may start, null for the backoff
+     * @param how it ended, unless it was the last one
      * @return whether the job is given up
      */
-    boolean fail(Job job, long atMs, Long afterMs) {
+    boolean fail(Job job, long atMs, Long afterMs, AttemptEnd how) {
         job.failures++;
         if (rules.inFlight() != null && job.failures >= rules.inFlight().maxAttempts()) {
-            end(job);
+            complete(job, AttemptEnd.EXHAUSTED);
             return true;
         }
+        count(how);
         job.state = State.BACKOFF;
         job.untilMs = atMs + (afterMs != null ? afterMs : backoffMs(job));
         return false;
@@ -240,8 +258,9 @@ final class InFlightModel {
 
     private boolean lose(Job job) {
         if (job.isClaimed) {
-            return fail(job, job.untilMs, null);
+            return fail(job, job.untilMs, null, AttemptEnd.TIMED_OUT);
         }
+        count(AttemptEnd.UNCLAIMED);
         job.state = State.BACKOFF;
         job.untilMs += backoffMs(job);
         return false;
@@ -266,6 +285,15 @@ final class InFlightModel {
         return live.values().stream()
                 .filter(job -> job.state == State.IN_FLIGHT)
                 .collect(Collectors.groupingBy(job -> job.tier, Collectors.summingLong(job -> job.slots)));
+    }
+
+    /** Returns for how long the oldest job in flight has been so, in milliseconds; null if none is. */
+    Long oldestInFlightMs(long nowMs) {
+        return live.values().stream()
+                .filter(job -> job.state == State.IN_FLIGHT)
+                .map(job -> Math.max(0, nowMs - job.startedMs))
+                .max(Comparator.naturalOrder())
+                .orElse(null);
     }
 
     long count(State state) {

@@ -11,7 +11,6 @@ import dev.weir.event.Reason;
 import dev.weir.event.Release;
 import dev.weir.event.Request;
 import dev.weir.event.RequestKind;
-import dev.weir.shape.backlog.QueueBacklog;
 import dev.weir.shape.backlog.QueueStore;
 import dev.weir.shape.rules.BucketId;
 import dev.weir.shape.rules.QueueRules;
@@ -537,25 +536,5 @@ class KeyedQueueTest {
         assertThat(queue.releases).hasSize(20 * 3 + 40);
         assertThat(queue.saved).isEmpty();
         assertThat(queue.timers.entries).isEmpty();
-    }
-
-    @Test
-    void the_oldest_wait_is_exact_to_a_1024th_however_many_keys_wait() {
-        QueueBacklog backlog = QueueBacklog.unobserved();
-        for (int ms = 0; ms < 1_000_000; ms += 7) {
-            backlog.addHead(ms + 500);
-        }
-        assertThat(backlog.oldestEnqueuedAtMs()).isBetween(500L - 1_000_000 / 1_024, 500L);
-        assertThat(backlog.intervals()).isLessThanOrEqualTo(QueueBacklog.MAX_INTERVALS);
-        for (int ms = 0; ms < 500_000; ms += 7) {
-            backlog.removeHead(ms + 500);
-        }
-        assertThat(backlog.oldestEnqueuedAtMs()).isBetween(500_000L - 1_000_000 / 1_024, 500_510L);
-        for (int ms = 500_003; ms < 1_000_000; ms += 7) {
-            backlog.removeHead(ms + 500);
-        }
-        assertThat(backlog.oldestEnqueuedAtMs()).isNull();
-        backlog.addHead(3);
-        assertThat(backlog.oldestEnqueuedAtMs()).isEqualTo(3);
     }
 }

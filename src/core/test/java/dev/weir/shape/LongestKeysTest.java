@@ -79,7 +79,7 @@ class LongestKeysTest {
 
     private static KeyView ofKey(QueueHarness queue, Map<String, String> key, long nowMs) {
         QueueView bucket = queue.shaper.queries().view(BucketId.of("q", key), nowMs * MS);
-        return new KeyView(key, bucket.waiting(), bucket.waitingTokens(), bucket.oldestWaitMs(), bucket.drainMs());
+        return new KeyView(key, bucket.waiting(), bucket.waitingTokens(), bucket.oldestWaitMs(), bucket.drainMs(), 0);
     }
 
     private static List<KeyView> truth(QueueHarness queue, int keys, long nowMs) {

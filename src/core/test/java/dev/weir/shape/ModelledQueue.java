@@ -221,8 +221,8 @@ final class ModelledQueue {
         if (kind == RequestKind.EXTEND) {
             model.extend(job, nowMs);
         } else if (result != Result.RETRY) {
-            model.end(job);
-        } else if (model.fail(job, nowMs, retryAfterMs)) {
+            model.complete(job, result == Result.DONE ? AttemptEnd.DONE : AttemptEnd.FAILED);
+        } else if (model.fail(job, nowMs, retryAfterMs, AttemptEnd.RETRY)) {
             ends.put(job.id, Reason.ATTEMPTS_EXHAUSTED);
         }
         if (kind == RequestKind.COMPLETE && result == Result.FAILED) {
@@ -313,7 +313,9 @@ final class ModelledQueue {
                         model.count(State.IN_FLIGHT),
                         slotsByTier.values().stream().mapToLong(slots -> slots).sum(),
                         slotsByTier,
-                        model.count(State.BACKOFF)));
+                        model.count(State.BACKOFF),
+                        model.oldestInFlightMs(nowMs)));
+        assertThat(queue.attemptEnds).as(context).isEqualTo(model.attemptEnds());
     }
 
     private void start(Release release) {
@@ -382,7 +384,7 @@ final class ModelledQueue {
                 Job job = model.job(release.requestId());
                 if (isOpen(job, release)) {
                     assertThat(queue.done(release, nowMs).reason()).as(context).isEqualTo(Reason.COMPLETED);
-                    model.end(job);
+                    model.complete(job, AttemptEnd.DONE);
                 }
             }
             released.clear();

@@ -21,6 +21,7 @@ import dev.weir.shape.timer.TimerKey;
 import dev.weir.shape.total.OutflowState;
 import java.util.ArrayList;
 import java.util.Comparator;
+import java.util.EnumMap;
 import java.util.HashMap;
 import java.util.List;
 import java.util.Map;
@@ -48,6 +49,7 @@ public final class QueueHarness {
     final List<Decision> decisions = new ArrayList<>();
     public final List<Release> releases = new ArrayList<>();
     final List<QueueEffect.GivenUp> givenUp = new ArrayList<>();
+    final Map<AttemptEnd, Integer> attemptEnds = new EnumMap<>(AttemptEnd.class);
     final Map<BucketId, BucketState> saved = new HashMap<>();
     final Map<String, OutflowState> ledgers = new HashMap<>();
     final Map<BucketId, QueueOrders> orders = new HashMap<>();
@@ -135,6 +137,8 @@ public final class QueueHarness {
                 releases.add(released.release());
             } else if (effect instanceof QueueEffect.GivenUp given) {
                 givenUp.add(given);
+            } else if (effect instanceof QueueEffect.AttemptEnded ended) {
+                attemptEnds.merge(ended.end(), 1, Integer::sum);
             } else if (effect instanceof QueueEffect.BucketStored stored) {
                 putOrRemove(saved, stored.id(), stored.state());
             } else if (effect instanceof QueueEffect.QueueStored stored) {

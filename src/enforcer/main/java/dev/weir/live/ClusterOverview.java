@@ -111,6 +111,7 @@ public record ClusterOverview(
             long drainMs,
             List<QueueView.KeyView> longest,
             List<InstanceStatus.TierStatus> tiers,
+            InstanceStatus.InFlightStatus inFlight,
             InstanceStatus.OrdersStatus orders) {
 
         static QueueOverview of(InstanceStatus.QueueStatus queue) {
@@ -127,6 +128,7 @@ public record ClusterOverview(
                     queue.drainMs(),
                     queue.longest(),
                     queue.tiers(),
+                    queue.inFlight(),
                     queue.orders());
         }
     }

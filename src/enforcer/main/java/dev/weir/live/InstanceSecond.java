@@ -67,7 +67,7 @@ public record InstanceSecond(
     }
 
     /** @return null if both are null */
-    private static Long maximum(Long one, Long other) {
+    static Long maximum(Long one, Long other) {
         return Stream.of(Optional.ofNullable(one), Optional.ofNullable(other))
                 .flatMap(Optional::stream)
                 .max(Comparator.naturalOrder())

@@ -4,6 +4,7 @@ import dev.weir.metrics.Histogram;
 import dev.weir.shape.OrdersView;
 import dev.weir.shape.QueueCommand;
 import dev.weir.shape.QueueView;
+import dev.weir.shape.rules.InFlightRules;
 import java.lang.management.ManagementFactory;
 import java.util.Comparator;
 import java.util.List;
@@ -67,6 +68,7 @@ public record InstanceStatus(
      * @param drainMs the time until all waiting requests are released; with key fields, that of the slowest key of
      *     {@code longest}
      * @param longest the keys with the most waiting requests; empty if the queue has no key fields
+     * @param inFlight the released requests that have not ended
      * @param orders the commands of operators that are in effect
      */
     public record QueueStatus(
@@ -82,6 +84,7 @@ public record InstanceStatus(
             long drainMs,
             List<QueueView.KeyView> longest,
             List<TierStatus> tiers,
+            InFlightStatus inFlight,
             OrdersStatus orders) {
 
         private static final Comparator<QueueView.KeyView> MOST_WAITING = Comparator.comparingLong(
@@ -115,7 +118,40 @@ public record InstanceStatus(
                             .limit(Sampler.MAX_KEYS)
                             .toList(),
                     List.copyOf(byName.values()),
+                    inFlight.plus(other.inFlight),
                     orders.plus(other.orders));
+        }
+    }
+
+    /**
+     * The released requests of a queue that have not ended.
+     *
+     * @param most the most slots of the queue or, with key fields, of each key; null if it has no such limit
+     * @param requests how many are in flight
+     * @param slots the slots that these occupy
+     * @param retries how many wait for another attempt
+     * @param oldestMs how long the oldest has been in flight; null if none is
+     */
+    public record InFlightStatus(Long most, long requests, long slots, long retries, Long oldestMs) {
+
+        static InFlightStatus of(QueueView view) {
+            InFlightRules limits = view.rules().inFlight();
+            QueueView.InFlightView inFlight = view.inFlight();
+            return new InFlightStatus(
+                    limits == null ? null : (Long) limits.most(),
+                    inFlight.requests(),
+                    inFlight.slots(),
+                    inFlight.retries(),
+                    inFlight.oldestMs());
+        }
+
+        InFlightStatus plus(InFlightStatus other) {
+            return new InFlightStatus(
+                    most == null ? other.most : most,
+                    requests + other.requests,
+                    slots + other.slots,
+                    retries + other.retries,
+                    InstanceSecond.maximum(oldestMs, other.oldestMs));
         }
     }
 
@@ -159,11 +195,16 @@ public record InstanceStatus(
         }
     }
 
-    /** @param tier null for requests without a tier */
-    public record TierStatus(String tier, int priority, int weight, long waiting) {
+    /**
+     * A tier of a queue.
+     *
+     * @param tier null for requests without a tier
+     * @param slots the slots that its requests in flight occupy
+     */
+    public record TierStatus(String tier, int priority, int weight, long waiting, long slots) {
 
         TierStatus plus(TierStatus other) {
-            return new TierStatus(tier, priority, weight, waiting + other.waiting);
+            return new TierStatus(tier, priority, weight, waiting + other.waiting, slots + other.slots);
         }
     }
 

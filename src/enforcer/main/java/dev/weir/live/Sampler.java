@@ -245,6 +245,7 @@ public final class Sampler implements AutoCloseable {
                 view.drainMs(),
                 view.longest().stream().limit(MAX_KEYS).toList(), // most waiting first
                 tiers(view),
+                InstanceStatus.InFlightStatus.of(view),
                 InstanceStatus.OrdersStatus.of(view.orders()));
     }
 
@@ -253,18 +254,22 @@ public final class Sampler implements AutoCloseable {
         List<QueueView.TierView> ordered = new ArrayList<>(view.tiers());
         ordered.sort(Comparator.comparing(
                 tier -> tier.tier() != null && !view.rules().namesTier(tier.tier())));
+        Map<String, Long> slots = view.inFlight().slotsByTier();
         List<InstanceStatus.TierStatus> tiers = new ArrayList<>();
         long others = 0;
+        long otherSlots = view.inFlight().slots();
         for (QueueView.TierView tier : ordered) {
             if (tiers.size() < MAX_TIERS) {
+                long slotsOfTier = slots.getOrDefault(tier.tier() == null ? "" : tier.tier(), 0L);
                 tiers.add(new InstanceStatus.TierStatus(
-                        tier.tier(), tier.share().priority(), tier.share().weight(), tier.waiting()));
+                        tier.tier(), tier.share().priority(), tier.share().weight(), tier.waiting(), slotsOfTier));
+                otherSlots -= slotsOfTier;
             } else {
                 others += tier.waiting();
             }
         }
-        if (others > 0) {
-            tiers.add(new InstanceStatus.TierStatus(EnforcerMetrics.OTHER, 0, 1, others));
+        if (others > 0 || otherSlots > 0) {
+            tiers.add(new InstanceStatus.TierStatus(EnforcerMetrics.OTHER, 0, 1, others, otherSlots));
         }
         return tiers;
     }

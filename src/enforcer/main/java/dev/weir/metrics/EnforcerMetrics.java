@@ -10,6 +10,7 @@ import dev.weir.lease.LeaseRequest;
 import dev.weir.lease.LeaseResponse;
 import dev.weir.policy.Policy;
 import dev.weir.server.LatencyBuckets;
+import dev.weir.shape.AttemptEnd;
 import dev.weir.shape.rules.QueueRules;
 import java.util.HashMap;
 import java.util.List;
@@ -77,6 +78,7 @@ public final class EnforcerMetrics implements EvaluationListener {
     private final LongAdder repliesIgnored = new LongAdder();
     private final Map<String, LongAdder> queued = new ConcurrentHashMap<>();
     private final Map<String, LongAdder> released = new ConcurrentHashMap<>();
+    private final Map<EndedAttempt, LongAdder> attempts = new ConcurrentHashMap<>();
     private final Map<String, LongAdder> waitedForQuota = new ConcurrentHashMap<>();
     private final Map<Leasing, LongAdder> leasing = new ConcurrentHashMap<>();
     private final RecentRing<LimitedRequest> limited = new RecentRing<>(MAX_LIMITED);
@@ -117,6 +119,9 @@ public final class EnforcerMetrics implements EvaluationListener {
 
     /** The labels of a counter of requests that lack a key field of a policy. */
     public record KeyField(String policy, String field) {}
+
+    /** The labels of a counter of attempts that have ended. */
+    public record EndedAttempt(String queue, AttemptEnd result) {}
 
     /** The labels of a histogram of releases. */
     public record Line(String queue, String tier) {}
@@ -227,6 +232,12 @@ public final class EnforcerMetrics implements EvaluationListener {
         latenessMs.add(Math.max(0, nowMs - release.releaseAtNanos() / NANOS_PER_MS));
     }
 
+    /** Counts an attempt of a queue that has ended. */
+    public void attemptEnded(String queue, AttemptEnd result) {
+        of(attempts, new EndedAttempt(queue, result), a -> new EndedAttempt(OTHER, a.result), a -> new LongAdder())
+                .increment();
+    }
+
     private String tierLabel(Release release, QueueRules rules) {
         String tier = release.tier();
         return tier == null
@@ -304,6 +315,11 @@ public final class EnforcerMetrics implements EvaluationListener {
     /** Returns the number of requests that each queue has released. */
     public Map<String, Long> released() {
         return read(released);
+    }
+
+    /** Returns the number of attempts that have ended, by queue and result. */
+    public Map<EndedAttempt, Long> attempts() {
+        return read(attempts);
     }
 
     /** Returns the number of requests that waited for a lease, by policy. */

@@ -51,6 +51,8 @@ record QueueEffectForwarder(
                 release(released.admission(), released.release(), nowMs);
             } else if (effect instanceof QueueEffect.GivenUp given) {
                 giveUp(given);
+            } else if (effect instanceof QueueEffect.AttemptEnded ended) {
+                metrics.attemptEnded(ended.queue(), ended.end());
             } else {
                 send(((QueueEffect.Sent) effect).message(), nowMs);
             }

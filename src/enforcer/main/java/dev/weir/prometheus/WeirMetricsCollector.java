@@ -2,6 +2,7 @@ package dev.weir.prometheus;
 
 import dev.weir.event.Rejection;
 import dev.weir.metrics.EnforcerMetrics;
+import dev.weir.shape.AttemptEnd;
 import dev.weir.shape.OrdersView;
 import dev.weir.shape.QueueCommand;
 import dev.weir.shape.QueueView;
@@ -11,7 +12,9 @@ import io.prometheus.metrics.model.snapshots.MetricSnapshot;
 import io.prometheus.metrics.model.snapshots.MetricSnapshots;
 import java.util.List;
 import java.util.Locale;
+import java.util.Map;
 import java.util.Optional;
+import java.util.TreeMap;
 import java.util.function.Function;
 
 /** Collects Weir's own metrics: decisions, releases, dead letters, queues, leases, policies, caches and health. */
@@ -65,6 +68,12 @@ final class WeirMetricsCollector implements MultiCollector {
                 paused(queues),
                 draining(queues),
                 commandedKeys(queues),
+                inFlight(queues),
+                slots(queues),
+                mostInFlight(queues),
+                oldestAttempt(queues),
+                retries(queues),
+                attempts(metrics, queues),
                 policies(),
                 new MetricFamily("weir_hot_state_bytes", "Estimated heap used by the caches of client state")
                         .add((double) source.memory().usedBytes())
@@ -222,6 +231,85 @@ final class WeirMetricsCollector implements MultiCollector {
             }
         }
         return keys.gauge();
+    }
+
+    private static MetricSnapshot inFlight(List<QueueView> queues) {
+        MetricFamily inFlight =
+                new MetricFamily("weir_queue_in_flight", "Released requests that their workers process", "queue");
+        ofWorkers(queues)
+                .forEach(queue ->
+                        inFlight.add(queue.inFlight().requests(), queue.rules().id()));
+        return inFlight.gauge();
+    }
+
+    private static MetricSnapshot slots(List<QueueView> queues) {
+        MetricFamily slots = new MetricFamily("weir_queue_slots", "Slots of requests in flight", "queue", "tier");
+        int reported = 0;
+        for (QueueView queue : ofWorkers(queues)) {
+            Map<String, Long> byTier = new TreeMap<>(queue.inFlight().slotsByTier());
+            queue.rules().tiers().keySet().forEach(tier -> byTier.putIfAbsent(tier, 0L));
+            byTier.putIfAbsent("", 0L);
+            for (Map.Entry<String, Long> tier : byTier.entrySet()) {
+                boolean isNamed = tier.getKey().isEmpty() || queue.rules().namesTier(tier.getKey());
+                boolean isReported = isNamed && ++reported <= EnforcerMetrics.MOST;
+                String name = tier.getKey().isEmpty() ? EnforcerMetrics.NONE : tier.getKey();
+                slots.add((double) tier.getValue(), queue.rules().id(), isReported ? name : EnforcerMetrics.OTHER);
+            }
+        }
+        return slots.gauge();
+    }
+
+    private static MetricSnapshot mostInFlight(List<QueueView> queues) {
+        MetricFamily most = new MetricFamily(
+                "weir_queue_max_in_flight", "Most slots of a queue in use, or of each of its keys", "queue");
+        for (QueueView queue : queues) {
+            if (queue.rules().inFlight() != null) {
+                most.max(queue.rules().inFlight().most(), queue.rules().id());
+            }
+        }
+        return most.gauge();
+    }
+
+    private static MetricSnapshot oldestAttempt(List<QueueView> queues) {
+        MetricFamily oldest =
+                new MetricFamily("weir_queue_oldest_attempt_seconds", "Age of the oldest request in flight", "queue");
+        for (QueueView queue : ofWorkers(queues)) {
+            Long ageMs = queue.inFlight().oldestMs();
+            oldest.max(ageMs == null ? 0 : ageMs / MS_PER_SECOND, queue.rules().id());
+        }
+        return oldest.gauge();
+    }
+
+    private static MetricSnapshot retries(List<QueueView> queues) {
+        MetricFamily retries =
+                new MetricFamily("weir_queue_retries_waiting", "Requests that wait for another attempt", "queue");
+        ofWorkers(queues)
+                .forEach(queue ->
+                        retries.add(queue.inFlight().retries(), queue.rules().id()));
+        return retries.gauge();
+    }
+
+    private static MetricSnapshot attempts(EnforcerMetrics metrics, List<QueueView> queues) {
+        MetricFamily attempts =
+                new MetricFamily("weir_attempts", "Attempts of workers that have ended", "queue", "result");
+        for (QueueView queue : ofWorkers(queues)) {
+            for (AttemptEnd result : AttemptEnd.values()) { // Prometheus sees no increase if a series begins above 0
+                attempts.add(0, queue.rules().id(), result.name());
+            }
+        }
+        metrics.attempts()
+                .forEach((ended, count) ->
+                        attempts.add(count, ended.queue(), ended.result().name()));
+        return attempts.counter();
+    }
+
+    /** Returns the queues whose workers answer, or have to answer what was released before a change. */
+    private static List<QueueView> ofWorkers(List<QueueView> queues) {
+        return queues.stream()
+                .filter(queue -> queue.rules().inFlight() != null
+                        || queue.inFlight().requests() > 0
+                        || queue.inFlight().retries() > 0)
+                .toList();
     }
 
     private MetricSnapshot health() {

@@ -56,7 +56,8 @@ class ClusterTimelineTest {
                 null,
                 0,
                 List.of(),
-                List.of(new InstanceStatus.TierStatus(null, 0, 1, waiting)),
+                List.of(new InstanceStatus.TierStatus(null, 0, 1, waiting, 0)),
+                new InstanceStatus.InFlightStatus(null, 0, 0, 0, null),
                 NO_ORDERS);
     }
 
@@ -168,8 +169,9 @@ class ClusterTimelineTest {
                     .containsExactly("b0", "b1", "b2", "b3", "b4", "b5", "a0", "a1");
             assertThat(queue.tiers())
                     .containsExactly(
-                            new InstanceStatus.TierStatus(null, 0, 1, 10),
-                            new InstanceStatus.TierStatus("gold", 0, 1, 20));
+                            new InstanceStatus.TierStatus(null, 0, 1, 10, 4),
+                            new InstanceStatus.TierStatus("gold", 0, 1, 20, 4));
+            assertThat(queue.inFlight()).isEqualTo(new InstanceStatus.InFlightStatus(6L, 6, 8, 4, 200L));
         });
         assertThat(together.since(0).ticks().get(0).queues())
                 .containsExactly(new InstanceSecond.QueueSecond(
@@ -209,9 +211,10 @@ class ClusterTimelineTest {
                 null,
                 100 * waiting,
                 LongStream.range(0, 6)
-                        .mapToObj(i -> new QueueView.KeyView(Map.of("to", address + i), waiting - i, waiting, i, 0))
+                        .mapToObj(i -> new QueueView.KeyView(Map.of("to", address + i), waiting - i, waiting, i, 0, 2))
                         .toList(),
-                List.of(new InstanceStatus.TierStatus(tier, 0, 1, waiting)),
+                List.of(new InstanceStatus.TierStatus(tier, 0, 1, waiting, 4)),
+                new InstanceStatus.InFlightStatus(6L, 3, 4, 2, 10 * waiting),
                 NO_ORDERS);
         return new InstanceReport(
                 List.of(new InstanceSecond(2_000, Map.of(), 0, ONE_AND_ONE, 0L, List.of(inSecond))),

@@ -3,6 +3,7 @@ package dev.weir.metrics;
 import static org.assertj.core.api.Assertions.assertThat;
 
 import dev.weir.event.Release;
+import dev.weir.shape.AttemptEnd;
 import dev.weir.shape.rules.QueueRules;
 import dev.weir.shape.rules.TierShare;
 import java.util.List;
@@ -68,6 +69,17 @@ class EnforcerMetricsTest {
         assertThat(metrics.released()).containsExactly(Map.entry("q", 1L));
         assertThat(releases("q", "gold")).isEqualTo(1);
         assertThat(metrics.latenessMs().count()).isEqualTo(2);
+    }
+
+    @Test
+    void attempts_are_counted_without_their_queue_once_there_are_too_many_queues() {
+        for (int i = 0; i < EnforcerMetrics.MOST + 5; i++) {
+            metrics.attemptEnded("q" + i, AttemptEnd.DONE);
+        }
+        assertThat(metrics.attempts())
+                .hasSize(EnforcerMetrics.MOST + 1)
+                .containsEntry(new EnforcerMetrics.EndedAttempt("q0", AttemptEnd.DONE), 1L)
+                .containsEntry(new EnforcerMetrics.EndedAttempt(EnforcerMetrics.OTHER, AttemptEnd.DONE), 5L);
     }
 
     @Test

@@ -699,7 +699,13 @@ class LivePageTest {
 
             browser.go(reported.url() + "#/queues");
             browser.find("main .note", "1 of 25 queues: those with the most waiting requests");
-            assertThat(browser.find(".facts", "Wait p99").getText()).containsPattern("Wait p99, last minute\\s+> 30m");
+            assertThat(browser.find(".facts", "Wait p99").getText())
+                    .containsPattern("Wait p99, last minute\\s+> 30m")
+                    .containsPattern("Slots in use\\s+4 of 10")
+                    .containsPattern("In flight\\s+3")
+                    .containsPattern("Oldest in flight\\s+1m 15s")
+                    .containsPattern("Waiting for a retry\\s+2");
+            browser.find(".tiers", "priority 1 · weight 2 · 4 in flight");
             browser.go("about:blank");
         }
     }

@@ -129,6 +129,11 @@ public final class QueuesCommand implements Callable<Integer> {
             out.println();
             byTier(tiers).print(out, "");
         }
+        TextTable inFlight = inFlight(queue);
+        if (!inFlight.isEmpty()) {
+            out.println();
+            inFlight.print(out, "");
+        }
         TextTable commands = commands(queue.get("state"));
         if (!commands.isEmpty()) {
             out.println();
@@ -154,6 +159,33 @@ public final class QueuesCommand implements Callable<Integer> {
                     tier.get("weight").asText(),
                     tier.get("waiting").asText());
         }
+        return table;
+    }
+
+    /** Returns what workers have in all and by tier, if the queue expects their answers. */
+    private static TextTable inFlight(JsonNode queue) {
+        TextTable table = new TextTable("IN FLIGHT", "SLOTS", "OLDEST", "RETRIES");
+        JsonNode inFlight = queue.get("state").path("inFlight");
+        JsonNode most = queue.path("definition").path("max-in-flight");
+        long requests = inFlight.path("requests").asLong();
+        long retries = inFlight.path("retries").asLong();
+        if (most.isMissingNode() && requests == 0 && retries == 0) {
+            return table;
+        }
+        boolean isOfEachKey = queue.get("state").path("keys").isNumber();
+        String of = most.isMissingNode() ? "" : isOfEachKey ? ", " + most.asText() + " a key" : " of " + most.asText();
+        JsonNode oldestMs = inFlight.path("oldestMs");
+        table.add(
+                String.valueOf(requests),
+                inFlight.path("slots").asText() + of,
+                oldestMs.isNumber() ? DurationsAndSizes.rounded(oldestMs.asLong()) : "-",
+                String.valueOf(retries));
+        inFlight.path("tiers")
+                .forEach(tier -> table.add(
+                        "tier " + TextTable.orDash(tier.get("tier")),
+                        tier.get("slots").asText(),
+                        "",
+                        ""));
         return table;
     }
 

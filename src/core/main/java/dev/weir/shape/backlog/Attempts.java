@@ -39,19 +39,20 @@ public final class Attempts {
             .thenComparingLong(timed -> timed.place.position());
 
     /** A request in flight, or in backoff; it occupies no slots then. */
-    private record Timed(long untilMs, Place place, long number, long cost, long slots, boolean isInFlight) {
+    private record Timed(
+            long untilMs, Place place, long number, long cost, long slots, long startedAtMs, boolean isInFlight) {
 
         static Timed of(Place place, Attempted attempted) {
             long number = attempted.request().number();
             long cost = attempted.request().cost();
             return attempted.phase() instanceof InFlight lasting
-                    ? new Timed(lasting.untilMs(), place, number, cost, lasting.slots(), true)
-                    : new Timed(attempted.phase().untilMs(), place, number, cost, 0, false);
+                    ? new Timed(lasting.untilMs(), place, number, cost, lasting.slots(), lasting.startedAtMs(), true)
+                    : new Timed(attempted.phase().untilMs(), place, number, cost, 0, 0, false);
         }
 
         AttemptSummary summary() {
             AttemptSummary.Stage stage = isInFlight ? AttemptSummary.Stage.IN_FLIGHT : AttemptSummary.Stage.BACKOFF;
-            return new AttemptSummary(place.flow(), place.position(), number, cost, slots, stage, untilMs);
+            return new AttemptSummary(place.flow(), place.position(), number, cost, slots, stage, untilMs, startedAtMs);
         }
     }
 
@@ -99,7 +100,14 @@ public final class Attempts {
     void restore(AttemptSummary summary) {
         Place place = new Place(summary.flow(), summary.position());
         boolean isInFlight = summary.stage() == AttemptSummary.Stage.IN_FLIGHT;
-        add(new Timed(summary.untilMs(), place, summary.number(), summary.cost(), summary.slots(), isInFlight));
+        add(new Timed(
+                summary.untilMs(),
+                place,
+                summary.number(),
+                summary.cost(),
+                summary.slots(),
+                summary.startedAtMs(),
+                isInFlight));
     }
 
     /** Returns all of them. */
@@ -114,6 +122,7 @@ public final class Attempts {
                         retry.headCost(),
                         0,
                         AttemptSummary.Stage.DUE,
+                        0,
                         0))));
         return all;
     }
@@ -135,7 +144,11 @@ public final class Attempts {
     private void count(Timed one, int sign) {
         if (one.isInFlight) {
             Flow flow = one.place.flow();
-            inFlight.add(flow.tier(), sign, sign * one.slots);
+            if (sign > 0) {
+                inFlight.add(flow.tier(), one.slots, one.startedAtMs);
+            } else {
+                inFlight.remove(flow.tier(), one.slots, one.startedAtMs);
+            }
             InFlightCounts.add(flow.value(), sign * one.slots, slotsByValue);
         }
     }
@@ -224,6 +237,11 @@ public final class Attempts {
     /** Returns how many slots the requests in flight occupy. */
     public long slots() {
         return inFlight.slots();
+    }
+
+    /** Returns when the oldest request in flight was released, in milliseconds since the epoch; null if there is none. */
+    public Long oldestSinceMs() {
+        return inFlight.oldestSinceMs();
     }
 
     /** Returns how many slots the requests in flight of a tier occupy. */

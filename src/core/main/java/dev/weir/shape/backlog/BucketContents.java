@@ -106,9 +106,10 @@ public record BucketContents(
      * @param number its number in the order of arrival
      * @param slots the slots that it occupies, 0 unless it is in flight
      * @param untilMs when its time in flight or in backoff is over, in milliseconds since the epoch; 0 if it is due
+     * @param startedAtMs when it was released, in milliseconds since the epoch; 0 unless it is in flight
      */
     public record AttemptSummary(
-            Flow flow, long position, long number, long cost, long slots, Stage stage, long untilMs) {
+            Flow flow, long position, long number, long cost, long slots, Stage stage, long untilMs, long startedAtMs) {
 
         /** What a released request waits for: its worker, the end of its backoff, or its turn. */
         public enum Stage {
@@ -155,7 +156,7 @@ public record BucketContents(
                 backlog.add(attempt.flow().tier(), 1, QueueOccupancy.cappedCost(attempt.cost()));
                 backlog.addRetries(1);
             } else {
-                backlog.addInFlight(attempt.flow().tier(), 1, attempt.slots());
+                backlog.addInFlight(attempt.flow().tier(), attempt.slots(), attempt.startedAtMs());
             }
         }
     }

@@ -4,7 +4,7 @@ import java.util.HashMap;
 import java.util.Map;
 import java.util.TreeMap;
 
-/** How many requests are in flight, and which slots they occupy. */
+/** How many requests are in flight, since when, and which slots they occupy. */
 final class InFlightCounts {
 
     /** Counts of nothing, to which nothing is added. */
@@ -13,12 +13,22 @@ final class InFlightCounts {
     private final Map<String, Long> slotsByTier = new HashMap<>(); // without those that have none
     private long requests;
     private long slots;
+    private final TimeCounts starts = new TimeCounts();
 
-    /** Adds requests of a tier, or removes them if the numbers are negative. */
-    void add(String tier, long moreRequests, long moreSlots) {
-        requests += moreRequests;
+    /** Adds a request of a tier that was released at some time. */
+    void add(String tier, long moreSlots, long startedAtMs) {
+        requests++;
         slots += moreSlots;
         add(tier, moreSlots, slotsByTier);
+        starts.add(startedAtMs);
+    }
+
+    /** Removes a request that was added. */
+    void remove(String tier, long lessSlots, long startedAtMs) {
+        requests--;
+        slots -= lessSlots;
+        add(tier, -lessSlots, slotsByTier);
+        starts.remove(startedAtMs);
     }
 
     /** Adds to the sum of a name, which is removed at 0. */
@@ -32,6 +42,11 @@ final class InFlightCounts {
 
     long slots() {
         return slots;
+    }
+
+    /** Returns when the oldest request was released, as {@link TimeCounts#firstMs} does. */
+    Long oldestSinceMs() {
+        return starts.firstMs();
     }
 
     long slotsOfTier(String tier) {

@@ -7,20 +7,13 @@ import java.util.Map;
 import java.util.TreeMap;
 import java.util.function.LongConsumer;
 
-/**
- * The number of requests that wait in all buckets of a queue together. The times at which the first requests of all
- * flows were queued are counted in at most {@value #MAX_INTERVALS} intervals of equal length, 1 ms at first.
- */
+/** The number of requests that wait, or are in flight, in all buckets of a queue together. */
 public final class QueueBacklog {
-
-    /** The most intervals in which heads are counted; beyond it, adjacent intervals are merged. */
-    public static final int MAX_INTERVALS = 4_096;
 
     private final LongConsumer onWaiting;
     private final LongConsumer onInFlight;
     private final Map<String, Long> requestsByTier = new HashMap<>();
-    private final TreeMap<Long, Integer> headsByTime = new TreeMap<>();
-    private int intervalBits; // an interval is two to this power, in ms
+    private final TimeCounts heads = new TimeCounts(); // when the first requests of all flows were queued
     private long requests;
     private long tokens;
     private long retries;
@@ -50,10 +43,16 @@ public final class QueueBacklog {
         onWaiting.accept(moreRequests);
     }
 
-    /** Adds released requests that their workers process, or removes them if the numbers are negative. */
-    void addInFlight(String tier, long moreRequests, long moreSlots) {
-        inFlight.add(tier, moreRequests, moreSlots);
-        onInFlight.accept(moreRequests);
+    /** Adds a released request that its worker processes. */
+    void addInFlight(String tier, long slots, long startedAtMs) {
+        inFlight.add(tier, slots, startedAtMs);
+        onInFlight.accept(1);
+    }
+
+    /** Removes a request that {@link #addInFlight} added. */
+    void removeInFlight(String tier, long slots, long startedAtMs) {
+        inFlight.remove(tier, slots, startedAtMs);
+        onInFlight.accept(-1);
     }
 
     /** Adds a request that waits for another attempt, which {@link #add} counts too; or removes some. */
@@ -81,46 +80,27 @@ public final class QueueBacklog {
         return inFlight.slots();
     }
 
+    /** Returns when the oldest request in flight was released, in milliseconds since the epoch; null if there is none. */
+    public Long oldestInFlightSinceMs() {
+        return inFlight.oldestSinceMs();
+    }
+
     /** Adds the time at which the first request of a flow was queued. */
-    public void addHead(long enqueuedAtMs) {
-        headsByTime.merge(enqueuedAtMs >> intervalBits, 1, Integer::sum);
-        if (headsByTime.size() > MAX_INTERVALS) {
-            mergeIntervals();
-        }
+    void addHead(long enqueuedAtMs) {
+        heads.add(enqueuedAtMs);
     }
 
     /** Removes the time of a request that is no longer the first of its flow. */
-    public void removeHead(long enqueuedAtMs) {
-        headsByTime.merge(
-                enqueuedAtMs >> intervalBits, -1, (had, less) -> had + less == 0 ? null : (Integer) (had + less));
-        if (headsByTime.isEmpty()) {
-            intervalBits = 0;
-        }
-    }
-
-    /** Doubles the length of intervals until at most half of the permitted number is left. */
-    private void mergeIntervals() {
-        while (headsByTime.size() > MAX_INTERVALS / 2) {
-            Map<Long, Integer> finer = Map.copyOf(headsByTime);
-            headsByTime.clear();
-            finer.forEach((time, heads) -> headsByTime.merge(time >> 1, heads, Integer::sum));
-            intervalBits++;
-        }
+    void removeHead(long enqueuedAtMs) {
+        heads.remove(enqueuedAtMs);
     }
 
     /**
-     * Returns when the oldest waiting request was queued, in milliseconds since the epoch; null if none waits. It
-     * is exact if the heads were queued in at most {@value #MAX_INTERVALS} different milliseconds. Otherwise it is
-     * too early by at most a 1,024th of the longest time between the first and the last head since the backlog was
-     * last empty.
+     * Returns when the oldest waiting request was queued, in milliseconds since the epoch, as exact as {@link TimeCounts}
+     * are; null if none waits.
      */
     public Long oldestEnqueuedAtMs() {
-        return headsByTime.isEmpty() ? null : (Long) (headsByTime.firstKey() << intervalBits);
-    }
-
-    /** Returns the number of intervals in which heads are counted. */
-    public int intervals() {
-        return headsByTime.size();
+        return heads.firstMs();
     }
 
     public long requests() {

@@ -385,11 +385,19 @@ public final class WaitingRequests {
 
     private void count(Place place, Attempted attempted, int sign) {
         if (attempted.phase() instanceof InFlight lasting) {
-            backlog.addInFlight(place.flow().tier(), sign, sign * lasting.slots());
+            countInFlight(place.flow().tier(), lasting, sign);
         } else {
             long cost = QueueOccupancy.cappedCost(attempted.request().cost());
             backlog.add(place.flow().tier(), sign, sign * cost);
             backlog.addRetries(sign);
+        }
+    }
+
+    private void countInFlight(String tier, InFlight lasting, int sign) {
+        if (sign > 0) {
+            backlog.addInFlight(tier, lasting.slots(), lasting.startedAtMs());
+        } else {
+            backlog.removeInFlight(tier, lasting.slots(), lasting.startedAtMs());
         }
     }
 

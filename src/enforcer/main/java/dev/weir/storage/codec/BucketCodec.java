@@ -32,7 +32,7 @@ import java.util.List;
  *            with flag 1: flows (n × flow)  expiry timers (n × bucket next live cursor)
  *            with flag 2: tiers (n × name tags)  priorities (n × priority± tags)
  *            with flag 4: cost of the last service, weight
- *            with flag 8: attempts (n × tier value position number cost slots stage until±)
+ *            with flag 8: attempts (n × tier value position number cost slots stage until± start±)
  *   flow     tier  value  flags  first  cost  number  enqueuedAt±
  *            expiresAt± without flag 1  latest expiry± without flag 2
  *            without flag 4: size − 1, last − first, tokens, tail number − number, tail cost,
@@ -156,6 +156,7 @@ public final class BucketCodec {
             out.write(attempt.slots());
             out.writeByte(STAGES.indexOf(attempt.stage()));
             out.writeSigned(attempt.untilMs());
+            out.writeSigned(attempt.startedAtMs());
         }
     }
 
@@ -164,7 +165,14 @@ public final class BucketCodec {
         for (long left = in.read(); left > 0; left--) {
             Flow flow = new Flow(in.readText(), in.readText());
             attempts.add(new AttemptSummary(
-                    flow, in.read(), in.read(), in.read(), in.read(), STAGES.get(in.readByte()), in.readSigned()));
+                    flow,
+                    in.read(),
+                    in.read(),
+                    in.read(),
+                    in.read(),
+                    STAGES.get(in.readByte()),
+                    in.readSigned(),
+                    in.readSigned()));
         }
         return attempts;
     }

@@ -59,9 +59,9 @@ class BucketCodecTest {
 
     private static final List<AttemptSummary> ATTEMPTS = List.of(
             new AttemptSummary(
-                    new Flow("gold", "c"), 1L << 40, 1L << 41, 3, 2, AttemptSummary.Stage.IN_FLIGHT, MS + 30_000),
-            new AttemptSummary(new Flow("", ""), 7, 9, 0, 0, AttemptSummary.Stage.BACKOFF, MS + 1_000),
-            new AttemptSummary(new Flow("gold", "d"), 0, 0, 1, 0, AttemptSummary.Stage.DUE, 0));
+                    new Flow("gold", "c"), 1L << 40, 1L << 41, 3, 2, AttemptSummary.Stage.IN_FLIGHT, MS + 30_000, MS),
+            new AttemptSummary(new Flow("", ""), 7, 9, 0, 0, AttemptSummary.Stage.BACKOFF, MS + 1_000, 0),
+            new AttemptSummary(new Flow("gold", "d"), 0, 0, 1, 0, AttemptSummary.Stage.DUE, 0, 0));
 
     @Test
     void states_survive_a_round_trip() {
