@@ -35,7 +35,7 @@ import dev.weir.shape.rules.QueueRules;
  *   due ◀──── backoff
  * </pre>
  *
- * <p>An attempt is open until it is completed or its time is over. A worker is told by each answer whether it was. An
+ * <p>An attempt is open until it is completed or its time is over. Each answer to a worker says whether it was. An
  * attempt that is lost before a worker has claimed it does not count as failed.
  */
 final class AttemptLifecycle {
