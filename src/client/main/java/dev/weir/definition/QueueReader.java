@@ -15,6 +15,7 @@ import java.util.List;
 import java.util.Map;
 import java.util.Objects;
 import java.util.OptionalLong;
+import java.util.regex.Pattern;
 
 /** Reads one queue. A value with a fault is replaced by a harmless one, so that the rest is checked as well. */
 final class QueueReader {
@@ -43,8 +44,9 @@ final class QueueReader {
             List.of("max-in-flight-per-client", "ack-timeout", "max-duration", "max-attempts", "retry-backoff");
 
     static final List<String> TOTAL_KEYS = List.of("limit", "per", "capacity");
-    static final List<String> TIER_KEYS = List.of("priority", "weight", "max-in-flight");
+    static final List<String> TIER_KEYS = List.of("priority", "weight", "min-share", "max-in-flight");
 
+    private static final Pattern PERCENT = Pattern.compile("([1-9][0-9]?|100)%");
     private static final long MAX_PER_MS = 30 * 24 * 60 * 60 * 1000L;
 
     private QueueReader() {}
@@ -77,6 +79,10 @@ final class QueueReader {
         }
         if (total != null && inFlight != null) {
             tree.get("max-in-flight").fault("cannot be combined with total yet");
+            total = null;
+        }
+        if (total != null && tiers.values().stream().anyMatch(share -> share.minPercent() > 0)) {
+            tree.get("tiers").fault("cannot have min-share with total");
             total = null;
         }
         QueueTotal ofAllKeys = total;
@@ -195,6 +201,11 @@ final class QueueReader {
             }
             tiers.put(tier, share(share));
         });
+        int percent = tiers.values().stream().mapToInt(TierShare::minPercent).sum();
+        if (percent > TierShare.MAX_PERCENT) {
+            tree.fault("must have a min-share of at most 100% together, have " + percent + "%");
+            return Map.of();
+        }
         return tiers;
     }
 
@@ -204,6 +215,14 @@ final class QueueReader {
         Long weight = tree.get("weight").wholeNumber(1, TierShare.MAX_WEIGHT);
         return new TierShare(
                 priority == null ? TierShare.DEFAULT.priority() : priority.intValue(),
-                weight == null ? TierShare.DEFAULT.weight() : weight.intValue());
+                weight == null ? TierShare.DEFAULT.weight() : weight.intValue(),
+                Objects.requireNonNullElse(tree.get("min-share").read(QueueReader::percent), 0));
+    }
+
+    private static int percent(String text) {
+        if (!PERCENT.matcher(text).matches()) {
+            throw new IllegalArgumentException("must be a whole percentage from 1% to 100%, is '" + text + "'");
+        }
+        return Integer.parseInt(text.substring(0, text.length() - 1));
     }
 }

@@ -88,6 +88,10 @@ class QueueFileTest {
         return Stream.of(
                 Arguments.of("max-in-flight: 3", QueueRules.builder("q", InFlightRules.of(3))),
                 Arguments.of(
+                        "max-in-flight: 3, tiers: {a: {min-share: 5%}, b: {priority: 1, min-share: '95%'}}",
+                        QueueRules.builder("q", InFlightRules.of(3))
+                                .tiers(Map.of("a", new TierShare(0, 1, 5), "b", new TierShare(1, 1, 95)))),
+                Arguments.of(
                         "limit: 5, per: 1s, max-in-flight: 100_000, ack-timeout: 2h, max-attempts: 1,"
                                 + " retry-backoff: 0ms, key: to",
                         QueueRules.builder("q", 5, 1_000)
@@ -321,6 +325,15 @@ class QueueFileTest {
                         "max-in-flight: 1, max-in-flight-per-client: 0, tiers: {a: {max-in-flight: 100001}}",
                         "tiers.a.max-in-flight: must be a whole number from 1 to 100000, is '100001'|"
                                 + "max-in-flight-per-client: must be a whole number from 1 to 100000, is '0'"),
+                Arguments.of(
+                        rate + "tiers: {a: {min-share: 5}, b: {min-share: 0%}, c: {min-share: 101%}, d: {min-share: 5 %}}",
+                        "tiers.a.min-share: must be a whole percentage from 1% to 100%, is '5'|"
+                                + "tiers.b.min-share: must be a whole percentage from 1% to 100%, is '0%'|"
+                                + "tiers.c.min-share: must be a whole percentage from 1% to 100%, is '101%'|"
+                                + "tiers.d.min-share: must be a whole percentage from 1% to 100%, is '5 %'"),
+                Arguments.of(
+                        rate + "key: k, total: {limit: 1, per: 1s}, tiers: {a: {min-share: 5%}}",
+                        "tiers: cannot have min-share with total"),
                 Arguments.of("limit: 1, max-in-flight: 1", "per: is required"),
                 Arguments.of("per: 1s, max-in-flight: 1", "limit: is required"),
                 Arguments.of("burst: 2, max-in-flight: 1", "burst: requires limit"),
@@ -359,6 +372,8 @@ class QueueFileTest {
                 "limit: 1, per: 999999999999999999d | per: is too large: '999999999999999999d'",
                 "limit: 1, per: 1s, max-wait: 100000000000d | max-wait: is too large: '100000000000d'",
                 "limit: 1, per: 1s, look-ahead: 11s | look-ahead: must be at most 10s, is '11s'",
+                "max-in-flight: 1, tiers: {a: {min-share: 51%}, b: {min-share: 50%}} | tiers: must have a min-share of at most"
+                        + " 100% together, have 101%",
             })
     void reports_values_out_of_a_queues_range(String yaml, String message) {
         assertThat(faults(withQueue(yaml))).containsExactly("policies.yaml:1: queues[0]." + message);

@@ -60,19 +60,23 @@ final class AttemptLifecycle {
      */
     Release.Attempt begin(Head head, Slot before, long atNanos, InFlightRules limits) {
         Place place = head.head(); // the head of a flow changes with it
-        Attempted begun = begun(before, atNanos, limits);
+        long charge = requests.expectedService(place.flow(), head.headCost());
+        InFlight lasting = lasting(head.headCost(), charge, atNanos, limits);
+        Attempted begun = begun(before, lasting);
         requests.release(head, before, begun);
         return new Release.Attempt(
                 begun.attempt(), receipt(place, begun.attempt()).text(), limits.ackTimeoutMs());
     }
 
-    private static Attempted begun(Slot before, long atNanos, InFlightRules limits) {
+    private static InFlight lasting(long cost, long charge, long atNanos, InFlightRules limits) {
         long atMs = -Math.floorDiv(-atNanos, NANOS_PER_MS);
-        Waiting waiting = before instanceof Attempted retry ? retry.request() : ((Waiting) before).released();
-        InFlight lasting = new InFlight(limits.slots(waiting.cost()), atMs, atMs + limits.ackTimeoutMs(), false);
+        return new InFlight(limits.slots(cost), atMs, atMs + limits.ackTimeoutMs(), false, charge);
+    }
+
+    private static Attempted begun(Slot before, InFlight lasting) {
         return before instanceof Attempted retry
-                ? new Attempted(waiting, retry.attempt() + 1, retry.failures(), lasting, retry.error())
-                : new Attempted(waiting, 1, 0, lasting, null);
+                ? new Attempted(retry.request(), retry.attempt() + 1, retry.failures(), lasting, retry.error())
+                : new Attempted(((Waiting) before).released(), 1, 0, lasting, null);
     }
 
     private Receipt receipt(Place place, int attempt) {
@@ -132,21 +136,25 @@ final class AttemptLifecycle {
         long untilMs = limits == null
                 ? lasting.untilMs()
                 : Math.min(nowMs + limits.ackTimeoutMs(), lasting.startedAtMs() + limits.maxDurationMs());
-        InFlight claimed =
-                new InFlight(lasting.slots(), lasting.startedAtMs(), Math.max(lasting.untilMs(), untilMs), true);
-        requests.update(place, attempted, attempted.in(claimed));
+        long servedMs = Math.max(0, nowMs - lasting.startedAtMs());
+        long charge = limits == null
+                ? lasting.charge()
+                : Math.max(lasting.charge(), rules.service(attempted.request().cost(), servedMs));
+        InFlight claimed = new InFlight(
+                lasting.slots(), lasting.startedAtMs(), Math.max(lasting.untilMs(), untilMs), true, charge);
+        requests.update(place, attempted, attempted.in(claimed), nowMs);
     }
 
     private void complete(Place place, Attempted attempted, Acknowledgement outcome, QueueRules rules, long nowMs) {
         switch (outcome.result()) {
             case DONE -> {
-                requests.end(place, attempted);
+                requests.end(place, attempted, nowMs);
                 count(AttemptEnd.DONE);
             }
             case FAILED -> {
                 count(AttemptEnd.FAILED);
                 Decision decision = QueueDecisions.failed(attempted.request().admission(), nowMs);
-                giveUp(place, attempted, decision, Rejection.FAILED, outcome.error());
+                giveUp(place, attempted, decision, Rejection.FAILED, outcome.error(), nowMs);
             }
             case RETRY -> {
                 Attempted failed = attempted.failed(outcome.error());
@@ -178,9 +186,9 @@ final class AttemptLifecycle {
             Admission admission = failed.request().admission();
             Decision decision = QueueDecisions.attemptsExhausted(admission, limits.maxAttempts(), nowMs);
             count(AttemptEnd.EXHAUSTED);
-            giveUp(place, before, decision, Rejection.ATTEMPTS_EXHAUSTED, failed.error());
+            giveUp(place, before, decision, Rejection.ATTEMPTS_EXHAUSTED, failed.error(), nowMs);
         } else {
-            requests.update(place, before, failed.in(new Backoff(retryAtMs)));
+            requests.update(place, before, failed.in(new Backoff(retryAtMs)), nowMs);
             count(end);
         }
     }
@@ -193,9 +201,9 @@ final class AttemptLifecycle {
         return rules.inFlight() == null ? 0 : rules.inFlight().backoffMs(failures);
     }
 
-    private void giveUp(Place place, Attempted attempted, Decision decision, Rejection rejection, String error) {
+    private void giveUp(Place place, Attempted attempted, Decision decision, Rejection rejection, String error, long nowMs) {
         Admission admission = attempted.request().admission();
-        requests.end(place, attempted);
+        requests.end(place, attempted, nowMs);
         effects.decide(admission, decision);
         String attempts = attempted.attempt() == 1 ? "1 attempt" : attempted.attempt() + " attempts";
         String detail = "queue " + id.queue() + ", after " + attempts + (error == null ? "" : ": " + error);
@@ -227,7 +235,7 @@ final class AttemptLifecycle {
             fail(place, attempted, failed, AttemptEnd.TIMED_OUT, retryAtMs, rules, nowMs);
         } else {
             Backoff backoff = new Backoff(lost.untilMs() + backoffMs(attempted.failures(), rules));
-            requests.update(place, attempted, attempted.in(backoff));
+            requests.update(place, attempted, attempted.in(backoff), nowMs);
             count(AttemptEnd.UNCLAIMED);
         }
     }

@@ -306,7 +306,7 @@ final class LeakyBucketQueue {
     private Waiting remove(Place place) {
         Slot slot = waitingRequests.slot(place);
         if (slot instanceof Attempted attempted) {
-            waitingRequests.end(place, attempted);
+            waitingRequests.end(place, attempted, nowMs());
             return attempted.request();
         }
         waitingRequests.leave(place, (Waiting) slot);

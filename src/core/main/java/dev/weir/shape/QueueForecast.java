@@ -105,6 +105,11 @@ final class QueueForecast {
         return rules.total() == null && rules.inFlight() == null;
     }
 
+    /** Returns an upper bound of what leaves before a request of a flow that arrives at any time from now on. */
+    private Ahead ofPriority(Flow flow) {
+        return waiting.hasMinShares() ? new Ahead(occupancy.size(), occupancy.tokens()) : occupancy.from(flow.tier());
+    }
+
     /** Returns the denial of a request for which there is no room. */
     Decision noRoom(Admission admission, Reason reason) {
         return QueueDecisions.denied(
@@ -157,7 +162,7 @@ final class QueueForecast {
      * flow may have left and lost its place, so it may have to wait until all of its priority have left.
      */
     private long lastTurnMs(Flow flow, long cost, long turnMs) {
-        return Math.max(turnMs, ceilMs(latestTurnNanos(occupancy.from(flow.tier()), cost)));
+        return Math.max(turnMs, ceilMs(latestTurnNanos(ofPriority(flow), cost)));
     }
 
     /**
@@ -214,8 +219,9 @@ final class QueueForecast {
             return turnNanos(ahead.least(), cost);
         }
         Ahead own = waiting.of(flow);
-        boolean isOwnPace = isOwnPace(); // otherwise requests can expire while they wait for the total or for slots
-        boolean isAlone = occupancy.from(flow.tier()).requests() == own.requests();
+        // otherwise requests can expire while they wait for the total, for slots or for lower priorities
+        boolean isOwnPace = isOwnPace() && !waiting.hasMinShares();
+        boolean isAlone = ofPriority(flow).requests() == own.requests();
         if (isOwnPace && isAlone && isInTime(flow, soonestExpiryMs)) {
             return turnNanos(ahead.least(), cost);
         }

@@ -74,7 +74,7 @@ class InFlightLawsTest {
         QueueRules rules = QueueRules.builder("q", new InFlightRules(4, 50, 100, 3, 10, caps))
                 .capacity(6)
                 .key(List.of("to"))
-                .tiers(Map.of("gold", new TierShare(0, 3), "late", new TierShare(-1, 1)))
+                .tiers(Map.of("gold", new TierShare(0, 3), "late", new TierShare(-1, 1, 20)))
                 .build();
         QueueHarness restarted = new QueueHarness(rules);
         QueueHarness same = new QueueHarness(rules);
@@ -87,8 +87,14 @@ class InFlightLawsTest {
                 int back = random.nextInt(Math.min(8, same.releases.size()));
                 Release release = same.releases.get(same.releases.size() - 1 - back);
                 Result result = Result.values()[random.nextInt(3)];
+                RequestKind kind = random.nextInt(4) == 0 ? RequestKind.EXTEND : RequestKind.COMPLETE;
                 for (QueueHarness each : List.of(restarted, same)) {
-                    each.acknowledge(release, release.client(), RequestKind.COMPLETE, result, nowMs);
+                    each.acknowledge(
+                            release,
+                            release.client(),
+                            kind,
+                            kind == RequestKind.EXTEND ? null : result,
+                            nowMs);
                 }
             } else if (choice == 1) {
                 restarted.restart();

@@ -9,6 +9,7 @@ import dev.weir.event.RequestKind;
 import dev.weir.shape.OutflowPace;
 import dev.weir.shape.rules.BucketId;
 import dev.weir.shape.rules.QueueRules;
+import dev.weir.shape.rules.TierShare;
 import java.util.ArrayList;
 import java.util.Arrays;
 import java.util.Collection;
@@ -392,7 +393,8 @@ public final class QueueAudit {
      * Checks that no request is released while one of a higher priority waits that leaves later. A request certainly
      * waits if its QUEUED decision is earlier than the time at which the other release could first be written, provided
      * that there is a single clock that is never set back. Retries are not compared: no record says when they are due. Nor
-     * are queues whose tiers or clients have slots of their own, since those without do not delay others.
+     * are queues whose tiers or clients have slots of their own, since those without do not delay others, and tiers with a
+     * {@code min-share}, which leave before higher priorities.
      *
      * @param rules the rules of the queue, which must have been in force all the time
      */
@@ -413,15 +415,14 @@ public final class QueueAudit {
             if (request == null || !isQueued(request) || release.isRetry()) {
                 continue;
             }
-            int priority =
-                    rules.share(release.tier() == null ? "" : release.tier()).priority();
+            TierShare share = rules.share(release.tier() == null ? "" : release.tier());
             long writtenNanos = release.releaseAtNanos() - rules.lookAheadMs() * NANOS_PER_MS;
-            for (long higherMs : queuedAtMs.tailMap(priority, false).values()) {
-                if (higherMs * NANOS_PER_MS < writtenNanos) {
+            for (long higherMs : queuedAtMs.tailMap(share.priority(), false).values()) {
+                if (share.minPercent() == 0 && higherMs * NANOS_PER_MS < writtenNanos) {
                     faults.add(name(release) + " is released while a higher priority waits since " + higherMs);
                 }
             }
-            queuedAtMs.merge(priority, first(request).decidedAtMs(), Math::min);
+            queuedAtMs.merge(share.priority(), first(request).decidedAtMs(), Math::min);
         }
     }
 

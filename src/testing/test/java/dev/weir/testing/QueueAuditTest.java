@@ -235,6 +235,9 @@ class QueueAuditTest extends AuditedHistory {
         releases.remove(5);
         change(4, 5, 3_000_000_000L);
         assertThat(faults()).containsExactly("q#3 (c) is released while a higher priority waits since 200");
+        Map<String, TierShare> shares = new HashMap<>(RULES.tiers());
+        shares.put("free", RULES.share("free").withMinPercent(5));
+        assertThat(audit().priorities(RULES.toBuilder().tiers(shares).build())).isEmpty();
         decisions.replaceAll(decision -> decision.requestId().equals("g") ? at(decision, 1_000) : decision);
         assertThat(faults()).isEmpty(); // it may have been queued a moment later
     }

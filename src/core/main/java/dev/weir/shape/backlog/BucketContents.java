@@ -2,6 +2,7 @@ package dev.weir.shape.backlog;
 
 import dev.weir.shape.rules.Flow;
 import java.util.List;
+import java.util.Optional;
 
 /**
  * A summary of what waits in a bucket, sufficient to continue without reading the requests.
@@ -10,15 +11,20 @@ import java.util.List;
  * @param order the order of the flows; null if none waits, or a single one that has not been served
  * @param expiryTimers the expiry timers by tenth of a second
  * @param attempts the requests that were released and have not ended
+ * @param times how long attempts have lasted so far, by flow
  */
 public record BucketContents(
-        List<FlowSummary> flows, FlowOrder order, List<ExpiryTimerCount> expiryTimers, List<AttemptSummary> attempts) {
+        List<FlowSummary> flows,
+        FlowOrder order,
+        List<ExpiryTimerCount> expiryTimers,
+        List<AttemptSummary> attempts,
+        List<FlowTime> times) {
 
     public static final BucketContents EMPTY = new BucketContents(List.of(), null, List.of());
 
     /** Creates the summary of a bucket without released requests. */
     public BucketContents(List<FlowSummary> flows, FlowOrder order, List<ExpiryTimerCount> expiryTimers) {
-        this(flows, order, expiryTimers, List.of());
+        this(flows, order, expiryTimers, List.of(), List.of());
     }
 
     /**
@@ -62,13 +68,27 @@ public record BucketContents(
     /**
      * A single flow waits, and has been served since it waits.
      *
-     * @param lastCost the cost of the request that was served last
+     * @param ahead how far its start is ahead of the virtual time, times its weight: the cost of the request that was
+     *     served last, unless that was corrected
      * @param weight the weight of the flow
      */
-    public record SingleFlow(long lastCost, long weight) implements FlowOrder {}
+    public record SingleFlow(long ahead, long weight) implements FlowOrder {}
 
-    /** Several flows wait, or have waited. */
-    public record TaggedFlows(List<TierOrder> tiers, List<PriorityOrder> priorities) implements FlowOrder {}
+    /**
+     * Several flows wait, or have waited.
+     *
+     * @param owed the state of the waiting tiers with a least share
+     */
+    public record TaggedFlows(List<TierOrder> tiers, List<PriorityOrder> priorities, List<TierOwed> owed)
+            implements FlowOrder {}
+
+    /**
+     * The state of a tier in {@link MinShares}.
+     *
+     * @param hundredths the service that it is owed; negative if it got more than its share
+     * @param isHeld whether it waits for slots
+     */
+    public record TierOwed(String tier, long hundredths, boolean isHeld) {}
 
     /** The flows of one tier, by the value of the field by which they share. */
     public record TierOrder(String tier, Tags flows) {}
@@ -88,13 +108,15 @@ public record BucketContents(
     /**
      * The tag of one member.
      *
-     * @param ahead the whole tokens of its time
+     * @param ahead the whole tokens of its time; negative if it was charged less than expected and lies in the past
      * @param part the part after them
      * @param weight the weight of its time
      * @param isFinish whether the time is the finish of a request that was served
      * @param isAway whether none of its requests wait
+     * @param isHeld whether it is not served at present
      */
-    public record MemberTag(String member, long ahead, long part, long weight, boolean isFinish, boolean isAway) {}
+    public record MemberTag(
+            String member, long ahead, long part, long weight, boolean isFinish, boolean isAway, boolean isHeld) {}
 
     /** The {@link ExpiryTimers} of one tenth of a second. */
     public record ExpiryTimerCount(long bucket, long next, long live, long cursor) {}
@@ -123,8 +145,26 @@ public record BucketContents(
         }
     }
 
+    /**
+     * How long attempts lasted, as {@link ServiceTimes} averages it.
+     *
+     * @param flow those of one flow; empty for all
+     * @param eighths the average in eighths of a millisecond, 1 or more
+     */
+    public record FlowTime(Optional<Flow> flow, long eighths) {
+
+        public static FlowTime of(Flow flow, long eighths) {
+            return new FlowTime(Optional.of(flow), eighths);
+        }
+
+        public static FlowTime ofAll(long eighths) {
+            return new FlowTime(Optional.empty(), eighths);
+        }
+    }
+
     public BucketContents {
         flows = List.copyOf(flows);
+        times = List.copyOf(times);
         expiryTimers = List.copyOf(expiryTimers);
         attempts = List.copyOf(attempts);
     }

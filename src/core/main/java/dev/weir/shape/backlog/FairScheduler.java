@@ -1,6 +1,7 @@
 package dev.weir.shape.backlog;
 
 import dev.weir.shape.backlog.BucketContents.FlowOrder;
+import dev.weir.shape.backlog.BucketContents.MemberTag;
 import dev.weir.shape.backlog.BucketContents.SingleFlow;
 import dev.weir.shape.backlog.BucketContents.TaggedFlows;
 import dev.weir.shape.backlog.BucketContents.TierOrder;
@@ -49,10 +50,11 @@ public final class FairScheduler {
     void restore(FlowOrder order, Collection<Flow> flows) {
         if (order instanceof TaggedFlows tagged) {
             tags = new Tags(shares);
-            tags.tiers.restore(tagged.priorities());
+            tags.tiers.restore(tagged.priorities(), tagged.owed());
             for (TierOrder tier : tagged.tiers()) {
                 tags.flowsByTier.put(tier.tier(), StartTimeFairQueue.of(tier.flows()));
             }
+            tags.restoreHeld(tagged);
         } else {
             flows.forEach(flow -> enter(flow, 0)); // a single one gets no tag
             onlyServed = order instanceof SingleFlow single ? single : null;
@@ -66,7 +68,7 @@ public final class FairScheduler {
         }
         List<TierOrder> tiers = new ArrayList<>();
         tags.flowsByTier.forEach((tier, flows) -> tiers.add(new TierOrder(tier, StartTimeFairQueue.state(flows))));
-        return new TaggedFlows(tiers, tags.tiers.state());
+        return new TaggedFlows(tiers, tags.tiers.state(), tags.tiers.owed());
     }
 
     /** Returns the number of tags. */
@@ -110,17 +112,21 @@ public final class FairScheduler {
             return;
         }
         if (tags == null) {
-            tags = new Tags(shares);
-            enterOnly(tags);
-            forgetOnly();
+            tagOnly();
         }
         tags.enter(flow, cost, weight);
+    }
+
+    private void tagOnly() {
+        tags = new Tags(shares);
+        enterOnly(tags);
+        forgetOnly();
     }
 
     private void enterOnly(Tags into) {
         into.enter(onlyFlow, 0, onlyWeight);
         if (onlyServed != null) {
-            into.served(onlyFlow, onlyServed.lastCost(), onlyServed.weight(), true);
+            into.served(onlyFlow, onlyServed.ahead(), onlyServed.weight(), true);
         }
     }
 
@@ -220,10 +226,37 @@ public final class FairScheduler {
             tags.served(flow, cost, weight, waitsOn);
             removeTagsIfEmpty();
         } else if (waitsOn) {
-            onlyServed = new SingleFlow(cost, weight);
+            onlyServed = new SingleFlow(Math.min(0, onlyAhead()) + cost, weight);
             onlyWeight = weight;
         } else {
             forgetOnly();
+        }
+    }
+
+    /**
+     * Changes what a flow, and its tier, has been charged for requests that have left. The flow need not wait.
+     *
+     * @param change what is added to their costs; negative if they cost less than was charged
+     */
+    void correct(Flow flow, long change) {
+        if (tags == null && onlyFlow != null) {
+            correctBesideOnly(flow, change);
+        } else if (tags != null) {
+            tags.correct(flow, change);
+        }
+    }
+
+    /** Returns how far the start of the single flow is ahead of the virtual time, by its weight. */
+    private long onlyAhead() {
+        return onlyServed == null ? 0 : onlyServed.ahead();
+    }
+
+    private void correctBesideOnly(Flow flow, long change) {
+        if (flow.equals(onlyFlow)) {
+            onlyServed = new SingleFlow(onlyAhead() + change, onlyWeight);
+        } else if (change > 0) {
+            tagOnly();
+            tags.correct(flow, change);
         }
     }
 
@@ -288,6 +321,22 @@ public final class FairScheduler {
             hasHeld = true;
         }
 
+        private void restoreHeld(TaggedFlows state) {
+            for (TierOrder tier : state.tiers()) {
+                for (MemberTag flow : tier.flows().members()) {
+                    if (flow.isHeld()) {
+                        recordHeld(new Flow(tier.tier(), flow.member()));
+                    }
+                }
+            }
+            state.priorities().stream()
+                    .flatMap(priority -> priority.tiers().members().stream())
+                    .filter(MemberTag::isHeld)
+                    .filter(tier -> flowsByTier.get(tier.member()).first() != null)
+                    .forEach(tier -> recordHeld(new Flow(
+                            tier.member(), flowsByTier.get(tier.member()).first())));
+        }
+
         void readmit(Flow flow) {
             if (!hasHeld) {
                 return;
@@ -332,6 +381,14 @@ public final class FairScheduler {
                 holdIfNoneCanLeave(flow.tier(), flows);
             }
             readmit(flow); // a tier that waits for a flow with this value may serve others, if it has no slots left now
+        }
+
+        void correct(Flow flow, long change) {
+            StartTimeFairQueue<String> flows = flowsByTier.get(flow.tier());
+            if (flows != null) {
+                flows.correct(flow.value(), change, 1);
+            }
+            tiers.correct(flow.tier(), change);
         }
 
         void leave(Flow flow) {

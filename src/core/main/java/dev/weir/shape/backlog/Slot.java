@@ -1,6 +1,7 @@
 package dev.weir.shape.backlog;
 
 import dev.weir.event.Admission;
+import dev.weir.shape.rules.QueueRules;
 import dev.weir.time.DueTime;
 
 /**
@@ -87,8 +88,15 @@ public sealed interface Slot {
          * @param startedAtMs when the worker could begin, in milliseconds since the epoch
          * @param untilMs when the attempt is taken for lost
          * @param isClaimed whether a worker has confirmed that it processes it
+         * @param charge the service that its flow was charged so far, see {@link QueueRules#service}
          */
-        record InFlight(long slots, long startedAtMs, long untilMs, boolean isClaimed) implements Phase {}
+        record InFlight(long slots, long startedAtMs, long untilMs, boolean isClaimed, long charge) implements Phase {
+
+            /** Returns how long it has lasted at a time, or lasted if it was over before. */
+            long lastedMs(long nowMs) {
+                return Math.max(0, Math.min(nowMs, untilMs) - startedAtMs);
+            }
+        }
 
         /** It waits for its next attempt, which must not begin before a time. It occupies no slot. */
         record Backoff(long untilMs) implements Phase {}

@@ -50,6 +50,18 @@ import java.util.TreeSet;
  * which it was held, and its start lies in the same range as before. The bound holds for each interval in which neither
  * member is held.
  *
+ * <p>If a request occupies slots, its service is known only when it has ended. Then the service that is expected is charged
+ * at its start, and {@linkplain #correct corrected} at its end, as in Kubernetes' API priority and fairness (KEP-1040).
+ * The tag of the member moves by the difference divided by its weight; it can then lie before the virtual time. Let K be
+ * the most service, expected or real, of a member's requests that are in progress at the same time; it is at most the
+ * number of slots times the longest duration. Let G be the slot-time that a member has used, and let f wait throughout an
+ * interval. Then G_m / w_m − G_f / w_f ≤ 4 (K_f / w_f + K_m / w_m), however wrong the expectations are. Proof: the tag of
+ * a member moves by G / w, apart from the requests in progress at the ends of the interval, which are at most K / w at
+ * each. When m is served, its tag is not after that of f; until the next time, it grows by at most K_m / w_m, and the tag
+ * of f shrinks by at most K_f / w_f. At the beginning, the tags are at most as far apart on the other side, as above. No
+ * bound is independent of the slots: that of generalised processor sharing on several servers grows with their number
+ * even if durations are known (A. Parekh, R. Gallager, 1993, for one server; J. Blanquer, B. Özden, SIGCOMM 2001).
+ *
  * <p>A member that waits has one tag, that of its head. One that has left keeps its tag only as long as its finish lies
  * ahead of the virtual time, so that it gains nothing by leaving; and none if it was never served. When nobody waits,
  * all start again at 0. Each call takes amortized O(log members).
@@ -106,6 +118,9 @@ public final class StartTimeFairQueue<K> {
         for (MemberTag member : state.members()) {
             VirtualTime time = new VirtualTime(member.ahead(), member.part(), member.weight());
             queue.put(member.member(), time, member.isFinish(), member.isAway());
+            if (member.isHeld()) {
+                queue.hold(member.member());
+            }
         }
         return queue;
     }
@@ -126,7 +141,8 @@ public final class StartTimeFairQueue<K> {
                     tag.time.part(),
                     tag.time.weight(),
                     tag.isFinish,
-                    queue.away.containsKey(tag.member)));
+                    queue.away.containsKey(tag.member),
+                    queue.isHeld(tag.member)));
         }
         return new Tags(queue.virtualTime.part(), queue.virtualTime.weight(), members);
     }
@@ -189,13 +205,17 @@ public final class StartTimeFairQueue<K> {
      * @param weight 1 to {@link VirtualTime#MAX_WEIGHT}
      */
     void enter(K member, long cost, long weight) {
-        Tag<K> last = away.remove(member);
-        if (last == null) {
-            put(member, newStart(cost, weight), false, false);
+        if (away.containsKey(member)) {
+            put(member, takeAway(member).time, true, false);
         } else {
-            awayByFinish.remove(last);
-            put(member, last.time, true, false);
+            put(member, newStart(cost, weight), false, false);
         }
+    }
+
+    private Tag<K> takeAway(K member) {
+        Tag<K> tag = away.remove(member);
+        awayByFinish.remove(tag);
+        return tag;
     }
 
     /** Returns the start of a member without a tag. */
@@ -234,8 +254,8 @@ public final class StartTimeFairQueue<K> {
      * @param waitsOn whether the member has more requests
      */
     void serve(K member, long cost, long weight, boolean waitsOn) {
+        virtualTime = VirtualTime.latest(virtualTime, byStart.first().time); // not that of a member served out of turn
         Tag<K> tag = take(member);
-        virtualTime = tag.time;
         expirePastTags();
         VirtualTime finish = finish(tag.time, cost, weight);
         if (waitsOn) {
@@ -245,9 +265,45 @@ public final class StartTimeFairQueue<K> {
         }
     }
 
+    /**
+     * Changes what a member has been charged for past service.
+     *
+     * @param change what is added to the cost of its requests that were served; negative if they cost less
+     * @param weight as in {@link #serve}
+     */
+    void correct(K member, long change, long weight) {
+        if (change == 0 || isEmpty()) {
+            return; // nobody is owed service
+        }
+        if (isHeld(member)) {
+            hold(member, moved(atPresent(takeHeld(member)), change, weight));
+        } else if (waiting.containsKey(member)) {
+            put(moved(take(member), change, weight));
+        } else {
+            VirtualTime finish = away.containsKey(member) ? takeAway(member).time : virtualTime;
+            remember(member, moved(finish, change, weight));
+        }
+    }
+
+    private static VirtualTime moved(VirtualTime time, long change, long weight) {
+        return time.roundedUpTo(weight).plus(change);
+    }
+
+    private static <K> Tag<K> moved(Tag<K> tag, long change, long weight) {
+        return new Tag<>(moved(tag.time, change, weight), tag.isFinish || change > 0, tag.order, tag.member);
+    }
+
+    private void put(Tag<K> tag) {
+        waiting.put(tag.member, tag);
+        byStart.add(tag);
+    }
+
     /** Has a waiting member not be served until it is {@linkplain #readmit readmitted}. */
     void hold(K member) {
-        Tag<K> tag = take(member);
+        hold(member, take(member));
+    }
+
+    private void hold(K member, Tag<K> tag) {
         if (held == null) {
             held = new Held<>();
         }
@@ -258,9 +314,7 @@ public final class StartTimeFairQueue<K> {
     /** Has a waiting member be served again. Does nothing if it is not held. */
     void readmit(K member) {
         if (isHeld(member)) {
-            Tag<K> tag = atPresent(takeHeld(member));
-            waiting.put(member, tag);
-            byStart.add(tag);
+            put(atPresent(takeHeld(member)));
         }
     }
 

@@ -1,6 +1,7 @@
 package dev.weir.shape.backlog;
 
 import dev.weir.shape.backlog.BucketContents.PriorityOrder;
+import dev.weir.shape.backlog.BucketContents.TierOwed;
 import dev.weir.shape.rules.TierShare;
 import java.util.ArrayList;
 import java.util.Comparator;
@@ -11,7 +12,8 @@ import java.util.TreeMap;
 import java.util.TreeSet;
 
 /**
- * The order of tiers: higher priorities first; within a priority by weight. Shares are read when a tier is served, so a
+ * The order of tiers: first those that have got less than their {@linkplain MinShares least share}, then higher priorities
+ * first, and within a priority by weight. Shares are read when a tier is served, so a
  * change applies to waiting requests too. Each call takes amortized O(log tiers); to find the first, O(priorities of
  * which all tiers are held).
  */
@@ -20,14 +22,16 @@ public final class TierScheduler {
     private Map<String, TierShare> shares;
     private final TreeMap<Integer, StartTimeFairQueue<String>> byPriority = new TreeMap<>(Comparator.reverseOrder());
     private final Set<String> waiting = new TreeSet<>();
+    private final MinShares minShares = new MinShares();
 
     /** @param shares the shares by tier; a tier that is not named gets {@link TierShare#DEFAULT} */
     public TierScheduler(Map<String, TierShare> shares) {
         this.shares = Map.copyOf(shares);
     }
 
-    /** Restores what {@link #state} returned, possibly with other shares. */
-    void restore(List<PriorityOrder> order) {
+    /** Restores what {@link #state} and {@link #owed} returned, possibly with other shares. */
+    void restore(List<PriorityOrder> order, List<TierOwed> owed) {
+        minShares.restore(owed);
         for (PriorityOrder priority : order) {
             byPriority.put(priority.priority(), StartTimeFairQueue.of(priority.tiers()));
         }
@@ -41,6 +45,12 @@ public final class TierScheduler {
         }
         waiting.addAll(priorities.keySet());
         priorities.forEach(this::move);
+        waiting.forEach(tier -> minShares.enter(tier, share(tier)));
+    }
+
+    /** Returns what each waiting tier with a least share is owed. */
+    List<TierOwed> owed() {
+        return minShares.owed();
     }
 
     /** Returns the tags of all tiers. */
@@ -66,6 +76,7 @@ public final class TierScheduler {
         shares = Map.copyOf(newShares);
         for (String tier : waiting) {
             move(tier, old.getOrDefault(tier, TierShare.DEFAULT).priority());
+            minShares.enter(tier, share(tier));
         }
     }
 
@@ -83,6 +94,7 @@ public final class TierScheduler {
      */
     public void enter(String tier, long cost) {
         waiting.add(tier);
+        minShares.enter(tier, share(tier));
         add(tier, cost);
     }
 
@@ -101,6 +113,10 @@ public final class TierScheduler {
 
     /** Returns the tier to be served next, null if none waits, or all that wait are held. */
     public String first() {
+        String owed = minShares.first();
+        if (owed != null) {
+            return owed;
+        }
         for (StartTimeFairQueue<String> tiers : byPriority.values()) {
             String first = tiers.first();
             if (first != null) {
@@ -112,11 +128,13 @@ public final class TierScheduler {
 
     /** Has a waiting tier not be served until it is {@linkplain #readmit readmitted}. */
     void hold(String tier) {
+        minShares.hold(tier);
         byPriority.get(share(tier).priority()).hold(tier);
     }
 
     /** Has a waiting tier be served again. Does nothing if it is not held. */
     void readmit(String tier) {
+        minShares.readmit(tier);
         byPriority.get(share(tier).priority()).readmit(tier);
     }
 
@@ -129,15 +147,28 @@ public final class TierScheduler {
     public void served(String tier, long cost, boolean waitsOn) {
         TierShare share = share(tier);
         byPriority.get(share.priority()).serve(tier, cost, share.weight(), waitsOn);
+        minShares.served(tier, cost, shares);
         if (!waitsOn) {
             waiting.remove(tier);
+            minShares.leave(tier);
             removeIfEmpty(share.priority());
         }
+    }
+
+    /** Changes what a tier has been charged for past service. */
+    void correct(String tier, long change) {
+        TierShare share = share(tier);
+        StartTimeFairQueue<String> tiers = byPriority.get(share.priority());
+        if (tiers != null) {
+            tiers.correct(tier, change, share.weight());
+        }
+        minShares.correct(tier, change, shares);
     }
 
     /** Removes a tier that has no waiting requests left, although it was not served. */
     public void leave(String tier) {
         waiting.remove(tier);
+        minShares.leave(tier);
         remove(share(tier).priority(), tier);
     }
 

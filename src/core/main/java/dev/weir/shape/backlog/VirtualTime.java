@@ -20,10 +20,11 @@ record VirtualTime(long whole, long part, long weight) implements Comparable<Vir
 
     static final VirtualTime ZERO = new VirtualTime(0, 0, 1);
 
-    /** Returns this time plus {@code cost / weight}, by the weight of this time. */
+    /** Returns this time plus {@code cost / weight}, by the weight of this time. The cost can be negative. */
     VirtualTime plus(long cost) {
-        long sum = part + cost % weight * PARTS;
-        return new VirtualTime(whole + cost / weight + sum / (PARTS * weight), sum % (PARTS * weight), weight);
+        long sum = part + Math.floorMod(cost, weight) * PARTS;
+        long wholes = Math.floorDiv(cost, weight) + sum / (PARTS * weight);
+        return new VirtualTime(whole + wholes, sum % (PARTS * weight), weight);
     }
 
     /**

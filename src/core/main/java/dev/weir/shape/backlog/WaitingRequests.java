@@ -43,10 +43,12 @@ public final class WaitingRequests {
     private final QueueBacklog backlog;
     private final FlowTable flowTable;
     private final ExpiryTimers expiryTimers;
-    private final FairScheduler scheduler;
     private final Attempts attempts = new Attempts();
+    private final ServiceTimes times = new ServiceTimes();
+    private FairScheduler scheduler;
     private QueueRules rules;
     private Pacing pacing;
+    private boolean hasMinShares;
     private boolean isChanged;
     private Head next; // null if it has to be looked up
 
@@ -61,6 +63,7 @@ public final class WaitingRequests {
             QueueRules rules, Pacing pacing, BucketContents contents, QueueStore store, QueueBacklog backlog) {
         this.rules = rules;
         this.pacing = pacing;
+        hasMinShares = rules.hasMinShares();
         this.store = store;
         this.backlog = backlog;
         expiryTimers = new ExpiryTimers(store.expiryTimers());
@@ -74,6 +77,7 @@ public final class WaitingRequests {
     private void restore(BucketContents contents) {
         contents.flows().forEach(figures -> flowTable.add(new FlowQueue(figures, store.slots())));
         expiryTimers.restore(contents.expiryTimers());
+        times.restore(contents.times());
         contents.attempts().forEach(this::restore);
         Set<Flow> flows = new LinkedHashSet<>();
         flowTable.flowQueues().forEach(queue -> flows.add(queue.flow()));
@@ -97,12 +101,13 @@ public final class WaitingRequests {
         }
         List<BucketContents.FlowSummary> flows = new ArrayList<>(flowTable.flows());
         flowTable.flowQueues().forEach(queue -> flows.add(queue.summary()));
-        return new BucketContents(flows, scheduler.state(), expiryTimers.counts(), attempts.summaries());
+        return new BucketContents(
+                flows, scheduler.state(), expiryTimers.counts(), attempts.summaries(), times.summary());
     }
 
-    /** Returns the number of parts of {@link #contents}: flows, tags, slots of timers, and released requests. */
+    /** Returns the number of parts of {@link #contents}: flows, tags, slots of timers, released requests and their times. */
     public int partCount() {
-        return flowTable.flows() + scheduler.tags() + expiryTimers.buckets() + attempts.size();
+        return flowTable.flows() + scheduler.tags() + expiryTimers.buckets() + attempts.size() + times.size();
     }
 
     /** Returns whether {@link #contents} may have changed since the last call. */
@@ -134,7 +139,7 @@ public final class WaitingRequests {
         all.sort(Comparator.comparingLong(FlowQueue::headNumber).thenComparing(FlowQueue::flow));
         for (FlowQueue queue : all) {
             flowTable.add(queue);
-            scheduler.enter(queue.flow(), queue.headCost());
+            scheduler.enter(queue.flow(), expectedService(queue.flow(), queue.headCost()));
             backlog.add(queue.flow().tier(), queue.size(), queue.tokens());
             backlog.addHead(queue.headEnqueuedAtMs());
         }
@@ -145,12 +150,33 @@ public final class WaitingRequests {
         if (!newPacing.isSameAs(pacing)) {
             flowTable.flowQueues().forEach(FlowQueue::forgetPace);
         }
+        boolean isOtherService = (rules.inFlight() == null) != (newRules.inFlight() == null);
         rules = newRules;
         pacing = newPacing;
+        hasMinShares = rules.hasMinShares();
         next = null;
         scheduler.readmitAll();
         scheduler.setShares(rules.tiers());
         flowTable.setRules(rules);
+        if (isOtherService) {
+            startAgain();
+        }
+    }
+
+    /** Has the flows share from now on, since past service was counted otherwise. */
+    private void startAgain() {
+        scheduler = new FairScheduler(rules.tiers());
+        List<FlowQueue> all = new ArrayList<>();
+        flowTable.flowQueues().forEach(all::add);
+        all.sort(Comparator.comparingLong(FlowQueue::headNumber).thenComparing(FlowQueue::flow));
+        Set<Flow> flows = new LinkedHashSet<>(attempts.dueFlows());
+        all.forEach(queue -> flows.add(queue.flow()));
+        flows.forEach(flow -> scheduler.enter(flow, 0));
+    }
+
+    /** Returns the service that the next request of a flow is expected to take if it has this cost. */
+    public long expectedService(Flow flow, long cost) {
+        return rules.inFlight() == null ? cost : rules.service(cost, times.expectedMs(flow, rules.inFlight()));
     }
 
     /** Returns what waits by priority and tier. The result is valid until the next change. */
@@ -274,7 +300,8 @@ public final class WaitingRequests {
             backlog.addHead(enqueuedAtMs);
             queue = new FlowQueue(flow, store.slots(), startOf(number));
             if (!attempts.hasDue(flow)) {
-                scheduler.enter(flow, admission.request().cost());
+                scheduler.enter(
+                        flow, expectedService(flow, admission.request().cost()));
             }
         } else {
             flowTable.remove(queue);
@@ -316,7 +343,6 @@ public final class WaitingRequests {
      */
     public void release(Head head, Slot before, Attempted after) {
         Place place = head.head(); // the head of a flow changes with it
-        long cost = head.headCost();
         if (before instanceof Attempted retry) {
             noteChange();
             uncount(place, retry);
@@ -325,12 +351,19 @@ public final class WaitingRequests {
         }
         store.slots().put(place, after);
         count(place, after);
-        scheduler.served(place.flow(), cost, waitsIn(place.flow()));
+        scheduler.served(place.flow(), ((InFlight) after.phase()).charge(), waitsIn(place.flow()));
     }
 
     /** Changes a released request that has not ended and is not due. */
-    public void update(Place place, Attempted before, Attempted after) {
+    public void update(Place place, Attempted before, Attempted after, long nowMs) {
         noteChange();
+        if (before.phase() instanceof InFlight lasting) {
+            if (after.phase() instanceof InFlight prolonged) {
+                scheduler.correct(place.flow(), prolonged.charge() - lasting.charge());
+            } else {
+                settle(place, before, lasting, nowMs);
+            }
+        }
         uncount(place, before);
         store.slots().put(place, after);
         count(place, after);
@@ -338,11 +371,31 @@ public final class WaitingRequests {
     }
 
     /** Removes a released request that has ended. */
-    public void end(Place place, Attempted attempted) {
+    public void end(Place place, Attempted attempted, long nowMs) {
+        if (attempted.phase() instanceof InFlight lasting) {
+            settle(place, attempted, lasting, nowMs);
+        }
         boolean waited = delete(place, attempted);
         scheduler.readmit(place.flow()); // slots may be free now, or another request is the first of its flow
         if (waited && !waitsIn(place.flow())) {
             scheduler.leave(place.flow());
+        }
+        forgetTimesIfUnused();
+    }
+
+    /** Corrects what was charged for an attempt that has ended. */
+    private void settle(Place place, Attempted attempted, InFlight ended, long nowMs) {
+        if (rules.inFlight() != null) {
+            long lastedMs = ended.lastedMs(nowMs);
+            long service = rules.service(attempted.request().cost(), lastedMs);
+            scheduler.correct(place.flow(), service - ended.charge());
+            times.record(place.flow(), lastedMs);
+        }
+    }
+
+    private void forgetTimesIfUnused() {
+        if (isEmpty() && attempts.isEmpty()) {
+            times.clear();
         }
     }
 
@@ -355,7 +408,9 @@ public final class WaitingRequests {
     public void makeDue(Place place, Attempted attempted) {
         noteChange();
         if (!waitsIn(place.flow())) {
-            scheduler.enter(place.flow(), attempted.request().cost());
+            scheduler.enter(
+                    place.flow(),
+                    expectedService(place.flow(), attempted.request().cost()));
         }
         scheduler.readmit(place.flow()); // another request is the first of its flow
         attempts.remove(place, attempted);
@@ -412,6 +467,7 @@ public final class WaitingRequests {
         if (!waitsIn(place.flow())) {
             scheduler.leave(place.flow());
         }
+        forgetTimesIfUnused();
     }
 
     /** Returns a time before which no waiting request expires, in milliseconds; {@link DueTime#NEVER} if none does. */
@@ -423,8 +479,8 @@ public final class WaitingRequests {
 
     /** Returns bounds of what leaves before a request of this cost that arrives now in a flow. */
     public AheadRange ahead(Flow flow, long cost) {
-        return attempts.hasDue() || hasCaps()
-                ? aheadWithRetries(flow)
+        return isOrderUnknown()
+                ? aheadAtMost(flow)
                 : new ServiceOrder(rules, flowTable, scheduler, next(), false).ahead(flow, cost, false);
     }
 
@@ -435,22 +491,34 @@ public final class WaitingRequests {
      * @param mayExpire whether the upper bound must hold even if requests ahead expire
      */
     public AheadRange aheadLater(Flow flow, long cost, boolean isAfterNext, boolean mayExpire) {
-        return attempts.hasDue() || hasCaps()
-                ? aheadWithRetries(flow)
+        return isOrderUnknown()
+                ? aheadAtMost(flow)
                 : new ServiceOrder(rules, flowTable, scheduler, next(), mayExpire).ahead(flow, cost, isAfterNext);
     }
 
-    private boolean hasCaps() {
-        return rules.inFlight() != null && !rules.inFlight().caps().isEmpty();
+    /** Returns whether some tier can leave before higher priorities. */
+    public boolean hasMinShares() {
+        return hasMinShares;
+    }
+
+    /** Returns whether the order depends on how long requests are processed, or on retries. */
+    private boolean isOrderUnknown() {
+        return rules.inFlight() != null || attempts.hasDue() || hasMinShares;
+    }
+
+    /** Returns whether lower priorities can leave before higher ones. */
+    private boolean canPassHigherPriorities() {
+        return hasMinShares
+                || rules.inFlight() != null && !rules.inFlight().caps().isEmpty();
     }
 
     /**
      * Returns wide bounds: what waits in the flow, and what waits in the priority and all higher ones with all retries. Lower
-     * priorities leave before too while a client or a tier has no slots.
+     * priorities leave before too while a client or a tier has no slots, or if a tier has a least share.
      */
-    private AheadRange aheadWithRetries(Flow flow) {
+    private AheadRange aheadAtMost(Flow flow) {
         QueueOccupancy all = occupancy();
-        Ahead most = hasCaps() ? new Ahead(all.size(), all.tokens()) : all.from(flow.tier());
+        Ahead most = canPassHigherPriorities() ? new Ahead(all.size(), all.tokens()) : all.from(flow.tier());
         return new AheadRange(of(flow), new Ahead(most.requests() + attempts.waiting(), most.tokens()));
     }
 

@@ -77,6 +77,13 @@ public record QueueRules(
             throw new IllegalArgumentException(
                     "total requires key; without it, limit and per apply to the whole queue already");
         }
+        int minPercent = tiers.values().stream().mapToInt(TierShare::minPercent).sum();
+        if (minPercent > TierShare.MAX_PERCENT) {
+            throw new IllegalArgumentException("tiers must have a min-share of at most 100% together, have " + minPercent + "%");
+        }
+        if (total != null && minPercent > 0) {
+            throw new IllegalArgumentException("tiers cannot have a min-share with total");
+        }
         if (total != null && inFlight != null) {
             throw new IllegalArgumentException("max-in-flight cannot be combined with total");
         }
@@ -185,6 +192,22 @@ public record QueueRules(
         return exact.min(BigInteger.valueOf(Long.MAX_VALUE)).longValueExact();
     }
 
+    /**
+     * Returns the service by which flows and tiers share that a request takes: its cost, or with slots their time. If the
+     * queue also has a rate and the request takes a larger part of that than of the slots, it is the time in which the rate
+     * could have used all slots (A. Ghodsi et al.: <i>Multi-resource fair queueing for packet processing</i>, SIGCOMM
+     * 2012).
+     *
+     * @param durationMs how long it occupies slots
+     */
+    public long service(long cost, long durationMs) {
+        if (inFlight == null) {
+            return cost;
+        }
+        long ofRate = Math.min(cost, inFlight.most()) * -Math.floorDiv(-inFlight.most() * perMs, limit);
+        return Math.max(inFlight.slots(cost) * durationMs, ofRate);
+    }
+
     /** Returns these rules with another rate and burst. */
     public QueueRules withPace(long newLimit, long newPerMs, long newBurst) {
         return toBuilder().limit(newLimit).perMs(newPerMs).burst(newBurst).build();
@@ -206,6 +229,11 @@ public record QueueRules(
      */
     public boolean namesTier(String tier) {
         return tiers.containsKey(tier);
+    }
+
+    /** Returns whether a tier gets a part of the service even while higher priorities wait. */
+    public boolean hasMinShares() {
+        return tiers.values().stream().anyMatch(share -> share.minPercent() > 0);
     }
 
     /** Returns the share of a tier. */

@@ -7,6 +7,7 @@ import dev.weir.shape.backlog.BucketContents.BoundsSummary;
 import dev.weir.shape.backlog.BucketContents.ExpiryTimerCount;
 import dev.weir.shape.backlog.BucketContents.FlowOrder;
 import dev.weir.shape.backlog.BucketContents.FlowSummary;
+import dev.weir.shape.backlog.BucketContents.FlowTime;
 import dev.weir.shape.backlog.BucketContents.GenerationSummary;
 import dev.weir.shape.backlog.BucketContents.MemberTag;
 import dev.weir.shape.backlog.BucketContents.PriorityOrder;
@@ -14,6 +15,7 @@ import dev.weir.shape.backlog.BucketContents.SingleFlow;
 import dev.weir.shape.backlog.BucketContents.TaggedFlows;
 import dev.weir.shape.backlog.BucketContents.Tags;
 import dev.weir.shape.backlog.BucketContents.TierOrder;
+import dev.weir.shape.backlog.BucketContents.TierOwed;
 import dev.weir.shape.rules.BucketId;
 import dev.weir.shape.rules.Flow;
 import dev.weir.shape.timer.TimerKey;
@@ -30,16 +32,17 @@ import java.util.List;
  *   bucket   version  limit  per  burst  outflow (as in {@link QueueCodec})
  *            timers (n × has tier, tier if so, epoch start width index)  flags
  *            with flag 1: flows (n × flow)  expiry timers (n × bucket next live cursor)
- *            with flag 2: tiers (n × name tags)  priorities (n × priority± tags)
- *            with flag 4: cost of the last service, weight
+ *            with flag 2: tiers (n × name tags)  priorities (n × priority± tags)  owed (n × tier hundredths±, 1 if held)
+ *            with flag 4: tokens of a single flow ahead±, weight
  *            with flag 8: attempts (n × tier value position number cost slots stage until± start±)
+ *            with flag 16: times (n × has flow, tier value if so, eighths)
  *   flow     tier  value  flags  first  cost  number  enqueuedAt±
  *            expiresAt± without flag 1  latest expiry± without flag 2
  *            without flag 4: size − 1, last − first, tokens, tail number − number, tail cost,
  *                            counted tokens, start of the newer generation − first, older and newer generation
  *   generation  flags  with flag 8: least cost, largest cost − least cost
  *            in time± and after expiry±, in nanoseconds, without flags 1 (never expires) and 16 (unknown)
- *   tags     part  weight  n × (name  whole tokens  part  weight  1 if a finish + 2 if away)
+ *   tags     part  weight  n × (name  whole tokens±  part  weight  1 if a finish + 2 if away + 4 if held)
  * </pre>
  *
  * Expiry times are relative to {@code enqueuedAt}.
@@ -51,6 +54,7 @@ public final class BucketCodec {
     private static final int TAGGED = 2;
     private static final int SINGLE_FLOW = 4;
     private static final int ATTEMPTS = 8;
+    private static final int TIMES = 16;
 
     private static final List<AttemptSummary.Stage> STAGES =
             List.of(AttemptSummary.Stage.IN_FLIGHT, AttemptSummary.Stage.BACKOFF, AttemptSummary.Stage.DUE);
@@ -65,6 +69,7 @@ public final class BucketCodec {
 
     private static final int FINISH = 1;
     private static final int AWAY = 2;
+    private static final int HELD = 4;
 
     private BucketCodec() {}
 
@@ -88,8 +93,10 @@ public final class BucketCodec {
         BucketContents contents = state.contents();
         FlowOrder order = contents == null ? null : contents.order();
         boolean hasAttempts = contents != null && !contents.attempts().isEmpty();
+        boolean hasTimes = contents != null && !contents.times().isEmpty();
         out.writeByte((contents == null ? 0 : LISTED)
                 | (hasAttempts ? ATTEMPTS : 0)
+                | (hasTimes ? TIMES : 0)
                 | (order instanceof TaggedFlows ? TAGGED : order instanceof SingleFlow ? SINGLE_FLOW : 0));
         if (contents != null) {
             out.write(contents.flows().size());
@@ -105,11 +112,14 @@ public final class BucketCodec {
         if (order instanceof TaggedFlows tagged) {
             write(tagged, out);
         } else if (order instanceof SingleFlow single) {
-            out.write(single.lastCost());
+            out.writeSigned(single.ahead());
             out.write(single.weight());
         }
         if (hasAttempts) {
             write(contents.attempts(), out);
+        }
+        if (hasTimes) {
+            writeTimes(contents.times(), out);
         }
         return out.written();
     }
@@ -142,7 +152,31 @@ public final class BucketCodec {
         }
         FlowOrder order = readOrder(in, bucketFlags);
         List<AttemptSummary> attempts = (bucketFlags & ATTEMPTS) == 0 ? List.of() : readAttempts(in);
-        return new BucketContents(flows, order, expiryTimers, attempts);
+        List<FlowTime> times = (bucketFlags & TIMES) == 0 ? List.of() : readTimes(in);
+        return new BucketContents(flows, order, expiryTimers, attempts, times);
+    }
+
+    private static void writeTimes(List<FlowTime> times, StateBytes out) {
+        out.write(times.size());
+        for (FlowTime time : times) {
+            out.writeByte(time.flow().isPresent() ? 1 : 0);
+            time.flow().ifPresent(flow -> {
+                out.write(flow.tier());
+                out.write(flow.value());
+            });
+            out.write(time.eighths());
+        }
+    }
+
+    private static List<FlowTime> readTimes(StateBytes in) {
+        List<FlowTime> times = new ArrayList<>();
+        for (long left = in.read(); left > 0; left--) {
+            boolean isOfFlow = in.readByte() == 1;
+            times.add(isOfFlow
+                    ? FlowTime.of(new Flow(in.readText(), in.readText()), in.read())
+                    : FlowTime.ofAll(in.read()));
+        }
+        return times;
     }
 
     private static void write(List<AttemptSummary> attempts, StateBytes out) {
@@ -282,11 +316,17 @@ public final class BucketCodec {
             out.writeSigned(priority.priority());
             write(priority.tiers(), out);
         }
+        out.write(order.owed().size());
+        for (TierOwed owed : order.owed()) {
+            out.write(owed.tier());
+            out.writeSigned(owed.hundredths());
+            out.writeByte(owed.isHeld() ? 1 : 0);
+        }
     }
 
     private static FlowOrder readOrder(StateBytes in, int bucketFlags) {
         if ((bucketFlags & TAGGED) == 0) {
-            return (bucketFlags & SINGLE_FLOW) == 0 ? null : new SingleFlow(in.read(), in.read());
+            return (bucketFlags & SINGLE_FLOW) == 0 ? null : new SingleFlow(in.readSigned(), in.read());
         }
         List<TierOrder> tiers = new ArrayList<>();
         for (long left = in.read(); left > 0; left--) {
@@ -296,7 +336,11 @@ public final class BucketCodec {
         for (long left = in.read(); left > 0; left--) {
             priorities.add(new PriorityOrder((int) in.readSigned(), readTags(in)));
         }
-        return new TaggedFlows(tiers, priorities);
+        List<TierOwed> owed = new ArrayList<>(0);
+        for (long left = in.read(); left > 0; left--) {
+            owed.add(new TierOwed(in.readText(), in.readSigned(), in.readByte() == 1));
+        }
+        return new TaggedFlows(tiers, priorities, owed);
     }
 
     private static void write(Tags tags, StateBytes out) {
@@ -305,10 +349,11 @@ public final class BucketCodec {
         out.write(tags.members().size());
         for (MemberTag member : tags.members()) {
             out.write(member.member());
-            out.write(member.ahead());
+            out.writeSigned(member.ahead());
             out.write(member.part());
             out.write(member.weight());
-            out.writeByte((member.isFinish() ? FINISH : 0) | (member.isAway() ? AWAY : 0));
+            out.writeByte(
+                    (member.isFinish() ? FINISH : 0) | (member.isAway() ? AWAY : 0) | (member.isHeld() ? HELD : 0));
         }
     }
 
@@ -318,12 +363,18 @@ public final class BucketCodec {
         List<MemberTag> members = new ArrayList<>();
         for (long left = in.read(); left > 0; left--) {
             String member = in.readText();
-            long ahead = in.read();
+            long ahead = in.readSigned();
             long memberPart = in.read();
             long memberWeight = in.read();
             int flags = in.readByte();
-            members.add(
-                    new MemberTag(member, ahead, memberPart, memberWeight, (flags & FINISH) != 0, (flags & AWAY) != 0));
+            members.add(new MemberTag(
+                    member,
+                    ahead,
+                    memberPart,
+                    memberWeight,
+                    (flags & FINISH) != 0,
+                    (flags & AWAY) != 0,
+                    (flags & HELD) != 0));
         }
         return new Tags(part, weight, members);
     }

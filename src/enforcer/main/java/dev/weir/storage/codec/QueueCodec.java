@@ -31,10 +31,10 @@ import java.util.TreeMap;
  *   slot     version  0  number  enqueuedAt±  expiresAt±  flags  expiry timer (with flag 1: bucket index)  admission
  *            version  1  other end of the gap
  *            version  2  attempt  failures  phase  error (0, or 1 text)  (as in 0, from number on)
- *   phase    0 slots started-at± until±, 1 if it is claimed, or else  1 until±
+ *   phase    0 slots started-at± until±, 1 if it is claimed, charge, or else  1 until±
  *   place    version  tier  value  position
  *   queue    version  id  version  limit  per  burst  capacity  max-wait  look-ahead
- *            tiers (n × name priority± weight)  fair-by  key (n × name)
+ *            tiers (n × name priority± weight least share)  fair-by  key (n × name)
  *            flags  total (with flag 1: limit per capacity)
  *            in flight (with flag 2: slots ack-timeout max-duration max-attempts retry-backoff caps)  epoch
  *   caps     n × tier slots, slots of a client (0 for no bound)
@@ -106,6 +106,7 @@ public final class QueueCodec {
             out.writeSigned(lasting.startedAtMs());
             out.writeSigned(lasting.untilMs());
             out.writeByte(lasting.isClaimed() ? 1 : 0);
+            out.write(lasting.charge());
         } else {
             out.writeByte(BACKOFF);
             out.writeSigned(phase.untilMs());
@@ -131,7 +132,7 @@ public final class QueueCodec {
 
     private static Slot.Phase readPhase(StateBytes in) {
         return in.readByte() == IN_FLIGHT
-                ? new Slot.Phase.InFlight(in.read(), in.readSigned(), in.readSigned(), in.readByte() == 1)
+                ? new Slot.Phase.InFlight(in.read(), in.readSigned(), in.readSigned(), in.readByte() == 1, in.read())
                 : new Slot.Phase.Backoff(in.readSigned());
     }
 
@@ -183,6 +184,7 @@ public final class QueueCodec {
             out.write(tier);
             out.writeSigned(share.priority());
             out.write(share.weight());
+            out.write(share.minPercent());
         });
         out.write(rules.fairBy());
         out.write(rules.key().size());
@@ -218,7 +220,7 @@ public final class QueueCodec {
         long lookAheadMs = in.read();
         Map<String, TierShare> tiers = new HashMap<>();
         for (long left = in.read(); left > 0; left--) {
-            tiers.put(in.readText(), new TierShare((int) in.readSigned(), (int) in.read()));
+            tiers.put(in.readText(), new TierShare((int) in.readSigned(), (int) in.read(), (int) in.read()));
         }
         String fairBy = in.readText();
         List<String> key = new ArrayList<>();

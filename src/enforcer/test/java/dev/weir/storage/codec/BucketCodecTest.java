@@ -15,7 +15,9 @@ import dev.weir.shape.backlog.BucketContents.PriorityOrder;
 import dev.weir.shape.backlog.BucketContents.SingleFlow;
 import dev.weir.shape.backlog.BucketContents.TaggedFlows;
 import dev.weir.shape.backlog.BucketContents.Tags;
+import dev.weir.shape.backlog.BucketContents.FlowTime;
 import dev.weir.shape.backlog.BucketContents.TierOrder;
+import dev.weir.shape.backlog.BucketContents.TierOwed;
 import dev.weir.shape.rules.BucketId;
 import dev.weir.shape.rules.Flow;
 import dev.weir.shape.rules.Pacing;
@@ -78,12 +80,16 @@ class BucketCodecTest {
                 720_719,
                 10_000,
                 List.of(
-                        new MemberTag("a", 1L << 61, 7, 10_000, true, true),
-                        new MemberTag("b", 5, 0, 1, true, false),
-                        new MemberTag("", 0, 3, 7, false, false)));
+                        new MemberTag("a", 1L << 61, 7, 10_000, true, true, false),
+                        new MemberTag("b", -5, 0, 1, true, false, true),
+                        new MemberTag("", 0, 3, 7, false, false, false)));
         FlowOrder order =
-                new TaggedFlows(List.of(new TierOrder("", tags)), List.of(new PriorityOrder(Integer.MIN_VALUE, tags)));
-        FlowOrder single = new SingleFlow(1L << 60, 1 << 21);
+                new TaggedFlows(
+                        List.of(new TierOrder("", tags)),
+                        List.of(new PriorityOrder(Integer.MIN_VALUE, tags)),
+                        List.of(new TierOwed("", -(1L << 60), true), new TierOwed("gold", 7, false)));
+        FlowOrder single = new SingleFlow(-(1L << 60), 1 << 21);
+        List<FlowTime> times = List.of(FlowTime.ofAll(1L << 40), FlowTime.of(new Flow("gold", "c"), 8));
         List<ExpiryTimerCount> expiryTimers = List.of(new ExpiryTimerCount(MS / 100, 9, 2, 5));
         List<TimerKey> timers = List.of(
                 new TimerKey("q", null, 3, MS * 1_000_000, 62, 1L << 40), new TimerKey("q", "gold", 3, MS, 2, 0));
@@ -94,9 +100,9 @@ class BucketCodecTest {
                 new BucketState(
                         ID, 5, 7, 9, OUTFLOW, new BucketContents(flows.subList(4, 5), single, expiryTimers), timers),
                 new BucketState(ID, 5, 7, 9, OUTFLOW, new BucketContents(flows, order, expiryTimers), List.of()),
-                new BucketState(ID, 5, 7, 9, OUTFLOW, new BucketContents(flows, order, List.of(), ATTEMPTS), timers),
+                new BucketState(ID, 5, 7, 9, OUTFLOW, new BucketContents(flows, order, List.of(), ATTEMPTS, times), timers),
                 new BucketState(
-                        ID, 5, 7, 9, OUTFLOW, new BucketContents(List.of(), null, List.of(), ATTEMPTS), timers))) {
+                        ID, 5, 7, 9, OUTFLOW, new BucketContents(List.of(), null, List.of(), ATTEMPTS, List.of()), timers))) {
             assertThat(BucketCodec.decode(ID, BucketCodec.encode(state))).isEqualTo(state);
         }
     }

@@ -63,7 +63,7 @@ class QueueCodecTest {
                         new Slot.Waiting(admission, 5, 1_000, 2_000, true, null),
                         3,
                         1,
-                        new Slot.Phase.InFlight(7, 1_500, 31_500, true),
+                        new Slot.Phase.InFlight(7, 1_500, 31_500, true, 1L << 48),
                         "żółw"),
                 new Slot.Attempted(
                         new Slot.Waiting(admission, 5, 1_000, DueTime.NEVER, false, null),
@@ -86,7 +86,7 @@ class QueueCodecTest {
                 .version(9)
                 .burst(3)
                 .lookAheadMs(0)
-                .tiers(Map.of("gold", new TierShare(-3, 10_000), "żółw", new TierShare(Integer.MAX_VALUE, 1)))
+                .tiers(Map.of("gold", new TierShare(-3, 10_000, 5), "żółw", new TierShare(Integer.MAX_VALUE, 1)))
                 .fairBy("account")
                 .key(List.of("tenant", "model"))
                 .total(new QueueTotal(7, 60_000, 8))
