@@ -44,6 +44,7 @@ const WORDS = {
   CANCELLED: () => 'The request or reservation was cancelled.',
   NOT_WAITING: () => 'Nothing to cancel: the request is not waiting.',
   NO_QUEUE: () => 'The policy’s queue does not exist, or drains by earlier rules.',
+  NOT_SHAPED: () => 'It must not start yet, but no policy that applies has a queue in which it could wait.',
   NO_QUEUE_KEY: d => `The queue ${d.queue ?? ''} has the key field ${d.limitedBy}, which the request lacks.`,
   QUEUE_DRAINING: d => `The queue ${d.queue ?? ''} admits nothing: an operator lets it drain.`,
   PURGED: d => `Purged from ${d.queue ?? 'the queue'} by an operator.`,

@@ -114,6 +114,9 @@ public final class JsonViews {
                     .put("weight", tier.share().weight())
                     .put("waiting", tier.waiting());
         }
+        json.putObject("scheduled")
+                .put("requests", queue.scheduled().requests())
+                .put("nextAt", queue.scheduled().nextAtMs());
         ObjectNode inFlight = json.putObject("inFlight");
         inFlight.put("requests", queue.inFlight().requests())
                 .put("slots", queue.inFlight().slots())

@@ -249,6 +249,9 @@ final class QueueAggregator {
                         tiers,
                         number(state.get("oldestWaitMs")),
                         state.get("drainMs").longValue()),
+                new QueueView.ScheduledView(
+                        state.get("scheduled").get("requests").longValue(),
+                        number(state.get("scheduled").get("nextAt"))),
                 inFlight(state.get("inFlight")),
                 buckets(state),
                 orders(state));

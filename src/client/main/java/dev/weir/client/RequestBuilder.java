@@ -31,6 +31,7 @@ public final class RequestBuilder {
     private boolean isBuilt; // whether the attributes belong to a request
     private String requestId;
     private Instant deadline;
+    private Instant notBefore;
     private String receipt; // null unless it acknowledges a release
     private Acknowledgement.Result result;
     private Long retryAfterMs;
@@ -154,6 +155,20 @@ public final class RequestBuilder {
     }
 
     /**
+     * Sets the time before which the request is not released. A policy that shapes sends it to its queue, whatever its
+     * limits permit, where it takes no turn until then. If no such policy applies, the request is denied with {@link
+     * dev.weir.event.Reason#NOT_SHAPED}. By default, or if the time is past, a request is not held back. Requests of other
+     * kinds than CONSUME and PEEK must not have it.
+     *
+     * @param value the time, up to 30 days ahead; null for none
+     * @return this builder
+     */
+    public RequestBuilder notBefore(Instant value) {
+        notBefore = value;
+        return this;
+    }
+
+    /**
      * Sets the payload, which Weir copies to the release of a queued request. By default there is none.
      *
      * @param value the payload, which is not copied; null for none
@@ -271,13 +286,14 @@ public final class RequestBuilder {
      * Returns the request, with the current time as its timestamp.
      *
      * @return a new request
-     * @throws ArithmeticException if the deadline is not within the range of milliseconds in a {@code long}
+     * @throws ArithmeticException if the deadline or the earliest time is not within the range of milliseconds in a {@code long}
      */
     public Request build() {
         isBuilt = true;
         return request.requestId(requestId == null ? UUID.randomUUID().toString() : requestId)
                 .attributes(Collections.unmodifiableMap(attributes)) // which may be those of several requests
                 .deadlineMs(deadline == null ? null : (Long) deadline.toEpochMilli())
+                .notBeforeMs(notBefore == null ? null : (Long) notBefore.toEpochMilli())
                 .acknowledgement(receipt == null ? null : new Acknowledgement(receipt, result, retryAfterMs, error))
                 .timestampMs(System.currentTimeMillis())
                 .build();

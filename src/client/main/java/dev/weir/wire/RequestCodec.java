@@ -109,6 +109,7 @@ public final class RequestCodec {
             out.writeOptional(acknowledgement.retryAfterMs());
             out.writeOptional(acknowledgement.error());
         }
+        out.writeOptional(request.notBeforeMs());
         return out.end();
     }
 
@@ -183,24 +184,24 @@ public final class RequestCodec {
     }
 
     private Request read(BytesDecoder in, long timestampMs, Request.Source source) throws IOException {
-        return new Request(
-                in.readString(),
-                in.readString(),
-                KINDS.get(in.readBelow(KINDS.size())),
-                in.readPresent() ? in.readWord(words) : null,
-                in.readLong(),
-                in.readPresent() ? (Long) in.readLong() : null,
-                AttributeMap.read(in, words),
-                in.readPresent() ? (Long) in.readLong() : null,
-                in.readPresent() ? in.readBytes() : null,
-                in.readPresent() ? in.readWord(words) : null,
-                in.readPresent() ? new LimitOverride(in.readLong(), in.readLong()) : null,
-                in.readPresent() ? in.readWord(words) : null,
-                in.readPresent() ? (Long) in.readLong() : null,
-                in.readPresent() ? in.readString() : null,
-                in.readPresent() ? acknowledgement(in) : null,
-                timestampMs,
-                source);
+        return Request.builder(in.readString(), in.readString())
+                .kind(KINDS.get(in.readBelow(KINDS.size())))
+                .tier(in.readPresent() ? in.readWord(words) : null)
+                .cost(in.readLong())
+                .sizeBytes(in.readPresent() ? (Long) in.readLong() : null)
+                .attributes(AttributeMap.read(in, words))
+                .deadlineMs(in.readPresent() ? (Long) in.readLong() : null)
+                .payload(in.readPresent() ? in.readBytes() : null)
+                .queue(in.readPresent() ? in.readWord(words) : null)
+                .limitOverride(in.readPresent() ? new LimitOverride(in.readLong(), in.readLong()) : null)
+                .policyId(in.readPresent() ? in.readWord(words) : null)
+                .reserveMs(in.readPresent() ? (Long) in.readLong() : null)
+                .settles(in.readPresent() ? in.readString() : null)
+                .acknowledgement(in.readPresent() ? acknowledgement(in) : null)
+                .notBeforeMs(in.readPresent() ? (Long) in.readLong() : null)
+                .timestampMs(timestampMs)
+                .source(source)
+                .build();
     }
 
     private static Acknowledgement acknowledgement(BytesDecoder in) throws IOException {
@@ -238,6 +239,7 @@ public final class RequestCodec {
                 event.getSizeBytes(),
                 event.getAttributes(),
                 AvroBytes.toMs(event.getDeadline()),
+                AvroBytes.toMs(event.getNotBefore()),
                 AvroBytes.toArray(event.getPayload()),
                 event.getQueue(),
                 override(event.getLimitOverride()),

@@ -26,6 +26,7 @@ class RequestCodecTest {
             .sizeBytes(1_024L)
             .attributes(Map.of("endpoint", "/a", "method", "GET"))
             .deadlineMs(2_000L)
+            .notBeforeMs(1_500L)
             .payload(new byte[] {1, 2, 3})
             .limitOverride(new LimitOverride(Long.MAX_VALUE, 60_000))
             .policyId("per-minute")

@@ -68,9 +68,14 @@ abstract sealed class AppliedPolicy permits CountedPolicy, LeasedPolicy {
         return policy.onExceed() instanceof OnExceed.Throttle;
     }
 
+    /** Returns whether the policy sends the request to its queue because it must not start yet, whatever the limits permit. */
+    final boolean postpones() {
+        return request.isPostponed() && shapes();
+    }
+
     /** Returns whether the request takes tokens, so that it can be delayed, or wait. */
     final boolean takes() {
-        return !request.kind().isCorrection() && request.cost() > 0;
+        return !request.kind().isCorrection() && request.cost() > 0 && !postpones();
     }
 
     /** Returns whether one limit can never permit the request, because the cost exceeds its capacity. */

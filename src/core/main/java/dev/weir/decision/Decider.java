@@ -35,7 +35,8 @@ import java.util.Optional;
  * <pre>
  *   rejected  ⟺  too large for some enforcing policy, or a SETTLE below 0 and some enforcing policy has shared limits
  *   refused   ⟺  rejected, or some enforcing policy's limit does not permit the request, or some throttling one's delay
- *   shaped    ⟺  not refused, and some shaping policy has no limits or one that does not permit
+ *   shaped    ⟺  not refused, and some shaping policy has no limits or one that does not permit, or the request must
+ *                 not start yet
  *   charged    =  all limits, if not refused                           (CONSUME, SETTLE; PEEK never)
  *                 the limits that count denied requests, if refused but not rejected
  *   freed      =  all limits, shared ones for all who share them        (RESET; of one policy if it names one)
@@ -226,6 +227,9 @@ public final class Decider {
         }
         boolean refused = evaluated.refused();
         report(request, evaluated, refused);
+        if (request.isPostponed() && !refused && evaluated.shaping() == null) {
+            return notShaped(request, evaluated);
+        }
         Reserving wanted = reserves
                 ? Reserving.of(request, evaluated, states.reservations().nextNumber())
                 : Reserving.NONE;
@@ -357,6 +361,12 @@ public final class Decider {
             return UNPROCESSABLE;
         }
         return onExceed instanceof OnExceed.Deny deny ? deny.httpStatus() : TOO_MANY;
+    }
+
+    /** Returns the denial of a request that must not start yet, but which no queue could hold back. */
+    private static Decision notShaped(Request request, Evaluation evaluated) {
+        long decidedAtMs = Math.max(evaluated.nowMs(), evaluated.leaseTimeMs());
+        return Decision.denied(request, Reason.NOT_SHAPED, UNPROCESSABLE, decidedAtMs);
     }
 
     /** Returns the denial of a RESET of a policy that does not apply. */

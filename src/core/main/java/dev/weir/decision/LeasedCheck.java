@@ -102,7 +102,7 @@ final class LeasedCheck extends PolicyCheck {
             return with(effects.withQuestion(cost));
         }
         boolean demands = leased.request.kind() == RequestKind.CONSUME && cost > 0;
-        if (!demands || leased.neverFits()) {
+        if (!demands || leased.neverFits() || leased.postpones()) {
             return this;
         }
         LeaseEffects demanded = effects.with(book.withDemand(cost, nowMs));

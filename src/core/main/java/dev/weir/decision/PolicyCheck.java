@@ -52,9 +52,11 @@ abstract sealed class PolicyCheck permits CountedCheck, LeasedCheck {
         return of.shapes() && (refuses() || of.terms.isEmpty());
     }
 
-    /** Returns whether the policy {@link #rejects} the request, or a limit or the delay does not permit it. */
+    /**
+     * Returns whether the policy {@link #rejects} or postpones the request, or a limit or the delay does not permit it.
+     */
     final boolean refuses() {
-        return rejects() || exceeds();
+        return rejects() || of.postpones() || exceeds();
     }
 
     /** Returns whether a limit, or the delay of a policy that throttles, does not permit the request. */

@@ -63,6 +63,11 @@ public enum Reason {
     NOT_WAITING,
     /** The policy's queue does not exist, or drains because its key has changed. */
     NO_QUEUE,
+    /**
+     * The request must not start before a time, but no policy that applies to it has a queue in which it could wait.
+     * Nothing was charged.
+     */
+    NOT_SHAPED,
     /** The request lacks one of the key fields of its queue. */
     NO_QUEUE_KEY,
     /** An operator lets the queue, or this key of it, drain: it admits nothing. */

@@ -16,10 +16,11 @@ import java.util.TreeMap;
  * @param queue the queue of the request
  * @param key the values of the queue's key fields, by name; empty if it has none
  * @param flow the flow in which the request waited
- * @param position the position of the request in its flow, 0 or more
+ * @param position the position of the request in its flow, 0 or more; later requests can have it too
+ * @param source the position at which the request was read
  * @param attempt the number of the attempt, from 1
  */
-public record Receipt(String queue, Map<String, String> key, FlowName flow, long position, int attempt) {
+public record Receipt(String queue, Map<String, String> key, FlowName flow, long position, Request.Source source, int attempt) {
 
     /** The most characters of a text. */
     public static final int MAX_LENGTH = 65_536;
@@ -35,7 +36,7 @@ public record Receipt(String queue, Map<String, String> key, FlowName flow, long
 
     /** Returns the receipt of the first attempt of the same request. */
     public Receipt ofFirstAttempt() {
-        return new Receipt(queue, key, flow, position, 1);
+        return new Receipt(queue, key, flow, position, source, 1);
     }
 
     /** Returns the receipt as text, of the characters {@code A-Z a-z 0-9 - _}. */
@@ -51,6 +52,8 @@ public record Receipt(String queue, Map<String, String> key, FlowName flow, long
         write(out, flow.tier);
         write(out, flow.value);
         writeNumber(out, position);
+        writeNumber(out, source.partition() + 1L);
+        writeNumber(out, source.offset() + 1);
         writeNumber(out, attempt);
         return Base64.getUrlEncoder().withoutPadding().encodeToString(out.toByteArray());
     }
@@ -76,11 +79,13 @@ public record Receipt(String queue, Map<String, String> key, FlowName flow, long
             }
             FlowName flow = new FlowName(readText(in), readText(in));
             long position = readNumber(in);
+            long partition = readNumber(in) - 1;
+            long offset = readNumber(in) - 1;
             long attempt = readNumber(in);
-            if (in.hasRemaining() || position < 0 || attempt < 1 || attempt > Integer.MAX_VALUE) {
+            if (in.hasRemaining() || position < 0 || partition != (int) partition || attempt < 1 || attempt > Integer.MAX_VALUE) {
                 throw notReceipt();
             }
-            return new Receipt(queue, key, flow, position, (int) attempt);
+            return new Receipt(queue, key, flow, position, new Request.Source((int) partition, offset), (int) attempt);
         } catch (IllegalArgumentException | BufferUnderflowException e) {
             throw notReceipt();
         }

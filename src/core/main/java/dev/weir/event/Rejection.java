@@ -56,6 +56,8 @@ public enum Rejection {
      * another kind than those that can have them.
      */
     INVALID_RESERVATION,
+    /** {@code notBefore} is more than 30 days ahead, or set for another kind than CONSUME and PEEK. */
+    INVALID_NOT_BEFORE,
     /** The receipt or the result of a COMPLETE or EXTEND is missing or invalid, or a request of another kind has one. */
     INVALID_ACKNOWLEDGEMENT,
     /** A queue gives up a released request: its last attempt failed, or it was not completed in time. */

@@ -13,6 +13,8 @@ import java.util.Map;
  * @param sizeBytes the size of the request itself, in bytes; null if unknown
  * @param attributes further fields that policies match on, besides tier and client
  * @param deadlineMs the time after which the request is useless, in milliseconds since the epoch; null if there is none
+ * @param notBeforeMs the time before which a queue does not release a {@link RequestKind#CONSUME}, in milliseconds since
+ *     the epoch, up to {@value #MAX_POSTPONED_MS} ms after the timestamp; null to release it at its turn
  * @param payload copied unchanged to the release; null if there is none
  * @param queue the queue from which a {@link RequestKind#CANCEL} withdraws the request; null for a CANCEL of a
  *     reservation and for other kinds
@@ -38,6 +40,7 @@ public record Request(
         Long sizeBytes,
         Map<String, String> attributes,
         Long deadlineMs,
+        Long notBeforeMs,
         byte[] payload,
         String queue,
         LimitOverride limitOverride,
@@ -50,6 +53,9 @@ public record Request(
 
     /** The longest reservation: 30 days. */
     public static final long MAX_RESERVE_MS = 2_592_000_000L;
+
+    /** How far {@code notBeforeMs} can be ahead: 30 days. */
+    public static final long MAX_POSTPONED_MS = 2_592_000_000L;
 
     /**
      * Returns a builder of a request that consumes one token and has no optional field, timestamp 0 and {@link
@@ -99,6 +105,11 @@ public record Request(
         return toBuilder().policyId(other).build();
     }
 
+    /** Returns whether the request must not start yet at the time of its timestamp. */
+    public boolean isPostponed() {
+        return notBeforeMs != null && notBeforeMs > timestampMs;
+    }
+
     /**
      * Returns whether the request is about a reservation: it ends or prolongs the one that it names by its client and
      * {@link #reservationId}.
@@ -141,6 +152,7 @@ public record Request(
         private Long sizeBytes;
         private Map<String, String> attributes = Map.of();
         private Long deadlineMs;
+        private Long notBeforeMs;
         private byte[] payload;
         private String queue;
         private LimitOverride limitOverride;
@@ -165,6 +177,7 @@ public record Request(
             sizeBytes = request.sizeBytes;
             attributes = request.attributes;
             deadlineMs = request.deadlineMs;
+            notBeforeMs = request.notBeforeMs;
             payload = request.payload;
             queue = request.queue;
             limitOverride = request.limitOverride;
@@ -218,6 +231,15 @@ public record Request(
          */
         public Builder deadlineMs(Long value) {
             deadlineMs = value;
+            return this;
+        }
+
+        /**
+         * Sets the time before which the request is not released, in milliseconds since the epoch; null for none, the
+         * default.
+         */
+        public Builder notBeforeMs(Long value) {
+            notBeforeMs = value;
             return this;
         }
 
@@ -301,6 +323,7 @@ public record Request(
                     sizeBytes,
                     attributes,
                     deadlineMs,
+                    notBeforeMs,
                     payload,
                     queue,
                     limitOverride,

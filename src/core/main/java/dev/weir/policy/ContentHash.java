@@ -12,7 +12,7 @@ import java.util.TreeMap;
  * request. Finding two contents with the same hash is infeasible, even for a client that chooses both.
  *
  * <p>The content is the cost, the tier, the size, the attributes, the payload, the limit override, the policyId, the
- * time of the reservation and the reservation that is settled. It excludes the client, the kind and the requestId, which form the {@link RequestKey}, and what a producer may change
+ * time of the reservation, the reservation that is settled and the time before which it is not released. It excludes the client, the kind and the requestId, which form the {@link RequestKey}, and what a producer may change
  * when it sends a request again: the timestamp, the deadline and the headers. An unknown size counts as 0, as it does
  * for policies.
  */
@@ -20,15 +20,16 @@ import java.util.TreeMap;
 // length -1. Texts are hashed as UTF-16 units, because encoding to UTF-8 would replace unpaired surrogates.
 //
 //   cost  size  tier  number of attributes  (name  value) in the order of the names  payload  override  policyId
-//   reserveMs  settles
+//   reserveMs  settles  notBefore
 //
-// A request without an override, a policyId, a reserveMs or a settles adds nothing for it. A policyId begins with the
-// length -1, a reserveMs with -2 and a settles with -3, which no override does.
+// A request without one of the last five parts adds nothing for it. A policyId begins with the length -1, a reserveMs
+// with -2, a settles with -3 and a notBefore with -4, which no override does.
 public record ContentHash(long first, long second, long third, long fourth) {
 
     private static final int MISSING = -1;
     private static final int RESERVE = -2;
     private static final int SETTLES = -3;
+    private static final int NOT_BEFORE = -4;
 
     /** Returns the hash of the request's content. */
     public static ContentHash of(Request request) {
@@ -68,10 +69,7 @@ public record ContentHash(long first, long second, long third, long fourth) {
             digest.update(policy.flip());
         }
         if (request.reserveMs() != null) {
-            digest.update(ByteBuffer.allocate(Integer.BYTES + Long.BYTES)
-                    .putInt(RESERVE)
-                    .putLong(request.reserveMs())
-                    .flip());
+            digest.update(marked(RESERVE, request.reserveMs()));
         }
         if (request.settles() != null) {
             ByteBuffer settles = ByteBuffer.allocate(Integer.BYTES + bytes(request.settles()))
@@ -79,8 +77,18 @@ public record ContentHash(long first, long second, long third, long fourth) {
             put(request.settles(), settles);
             digest.update(settles.flip());
         }
+        if (request.notBeforeMs() != null) {
+            digest.update(marked(NOT_BEFORE, request.notBeforeMs()));
+        }
         ByteBuffer hash = ByteBuffer.wrap(digest.digest());
         return new ContentHash(hash.getLong(), hash.getLong(), hash.getLong(), hash.getLong());
+    }
+
+    private static ByteBuffer marked(int mark, long number) {
+        return ByteBuffer.allocate(Integer.BYTES + Long.BYTES)
+                .putInt(mark)
+                .putLong(number)
+                .flip();
     }
 
     private static int bytes(String text) {

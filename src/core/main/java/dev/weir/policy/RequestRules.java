@@ -96,9 +96,29 @@ public record RequestRules(int maxPayloadBytes, int maxAttributes, int maxAttrib
                     Rejection.INVALID_POLICY_ID,
                     "policyId must be 1 to 128 letters, digits or . _ -, is '" + request.policyId() + "'");
         }
-        return checkReservation(request)
+        return checkNotBefore(request)
+                .or(() -> checkReservation(request))
                 .or(() -> checkAcknowledgement(request))
                 .or(() -> checkAttributes(request.attributes()));
+    }
+
+    private static Optional<Violation> checkNotBefore(Request request) {
+        Long notBeforeMs = request.notBeforeMs();
+        if (notBeforeMs == null) {
+            return Optional.empty();
+        }
+        if (request.kind() != RequestKind.CONSUME && request.kind() != RequestKind.PEEK) {
+            return violation(
+                    Rejection.INVALID_NOT_BEFORE,
+                    "notBefore is for requests of the kind CONSUME, this is a " + request.kind());
+        }
+        long latestMs = request.timestampMs() + Request.MAX_POSTPONED_MS;
+        return notBeforeMs > latestMs
+                ? violation(
+                        Rejection.INVALID_NOT_BEFORE,
+                        "notBefore must be at most 30 days after the timestamp, that is " + latestMs
+                                + " ms since 1970, is " + notBeforeMs)
+                : Optional.empty();
     }
 
     private static Optional<Violation> checkReservation(Request request) {

@@ -62,7 +62,7 @@ final class AdmissionRules {
         QueueBuckets queue = buckets.queue(admission.queue());
         boolean isFull = queue != null
                 && current.total() != null
-                && queue.isFull(priority(admission, current))
+                && queue.isFull(priority(admission, current, nowNanos))
                 && !isCancel(admission);
         return isFull ? full(admission, current.total(), queue.retryAfterMs(nowNanos), nowNanos) : null;
     }
@@ -76,7 +76,11 @@ final class AdmissionRules {
                 nowNanos / NANOS_PER_MS);
     }
 
-    static int priority(Admission admission, QueueRules rules) {
+    /** Returns the priority below which a request evicts others. One that has to wait for its time evicts none. */
+    static int priority(Admission admission, QueueRules rules, long nowNanos) {
+        if (QueueForecast.isEarly(admission.request(), nowNanos / NANOS_PER_MS)) {
+            return Integer.MIN_VALUE;
+        }
         return rules.share(rules.flowOf(admission.request()).tier()).priority();
     }
 

@@ -64,8 +64,7 @@ final class AttemptLifecycle {
         InFlight lasting = lasting(head.headCost(), charge, atNanos, limits);
         Attempted begun = begun(before, lasting);
         requests.release(head, before, begun);
-        return new Release.Attempt(
-                begun.attempt(), receipt(place, begun.attempt()).text(), limits.ackTimeoutMs());
+        return new Release.Attempt(begun.attempt(), receipt(place, begun).text(), limits.ackTimeoutMs());
     }
 
     private static InFlight lasting(long cost, long charge, long atNanos, InFlightRules limits) {
@@ -79,10 +78,11 @@ final class AttemptLifecycle {
                 : new Attempted(((Waiting) before).released(), 1, 0, lasting, null);
     }
 
-    private Receipt receipt(Place place, int attempt) {
+    private Receipt receipt(Place place, Attempted begun) {
         Receipt.FlowName flow =
                 new Receipt.FlowName(place.flow().tier(), place.flow().value());
-        return new Receipt(id.queue(), id.values(), flow, place.position(), attempt);
+        Request.Source source = begun.request().admission().request().source();
+        return new Receipt(id.queue(), id.values(), flow, place.position(), source, begun.attempt());
     }
 
     /** Returns whether the request at a place, null for none, is in flight. */
@@ -125,9 +125,15 @@ final class AttemptLifecycle {
         Request request = report.request();
         return attempted != null
                 && attempted.attempt() == request.acknowledgement().attempt().attempt()
-                && attempted.request().admission().request().client().equals(request.client())
+                && isSame(attempted.request().admission().request(), request)
                 && attempted.phase() instanceof InFlight lasting
                 && lasting.untilMs() > nowMs;
+    }
+
+    /** Returns whether a report is about this request of its client. An earlier one may have had the same place. */
+    private static boolean isSame(Request released, Request report) {
+        return released.client().equals(report.client())
+                && released.source().equals(report.acknowledgement().attempt().source());
     }
 
     private void extend(Place place, Attempted attempted, QueueRules rules, long nowMs) {

@@ -7,6 +7,9 @@ import dev.weir.shape.backlog.Attempts;
 import dev.weir.shape.backlog.Head;
 import dev.weir.shape.backlog.QueueOccupancy;
 import dev.weir.shape.backlog.QueueStore.Place;
+import dev.weir.shape.backlog.QueueStore.Ticket;
+import dev.weir.shape.backlog.ScheduleKey;
+import dev.weir.shape.backlog.ScheduleSummary;
 import dev.weir.shape.backlog.WaitingRequests;
 import dev.weir.shape.rules.BucketId;
 import dev.weir.shape.rules.QueueDecisions;
@@ -50,7 +53,11 @@ record BucketAnswers(
 
     /** Returns the decision on a cancellation. */
     Decision toCancel(Admission cancel) {
-        Place place = requests.find(WaitingRequests.ticket(cancel));
+        Ticket ticket = WaitingRequests.ticket(cancel);
+        if (requests.scheduled().find(ticket) != null) { // it goes before another with the same requestId
+            return QueueDecisions.cancelResult(cancel, true, nowMs());
+        }
+        Place place = requests.find(ticket);
         return attempts.isInFlight(place)
                 ? QueueDecisions.inFlight(cancel, nowMs())
                 : QueueDecisions.cancelResult(cancel, place != null, nowMs());
@@ -72,6 +79,7 @@ record BucketAnswers(
                                 oldestWaitMs(),
                                 forecast().drainMs()),
                         new QueueView.OneBucket(terms.outflow().sequence(), nextReleaseNanos()))
+                .withScheduled(scheduled())
                 .withInFlight(inFlight());
     }
 
@@ -81,6 +89,12 @@ record BucketAnswers(
         boolean isUnknown =
                 next == null || isPaused || terms.rules().total() != null || !requests.hasSlots(next.headCost());
         return isUnknown ? null : (Long) terms.turnNanos(next.headCost(), clockNanos);
+    }
+
+    private QueueView.ScheduledView scheduled() {
+        ScheduleSummary summary = requests.scheduled().summary();
+        return new QueueView.ScheduledView(
+                summary.requests(), summary.first().map(ScheduleKey::atMs).orElse(null));
     }
 
     private QueueView.InFlightView inFlight() {

@@ -1,6 +1,7 @@
 package dev.weir.shape;
 
 import dev.weir.shape.backlog.BucketContents;
+import dev.weir.shape.backlog.ScheduleSummary;
 import dev.weir.shape.rules.BucketId;
 import dev.weir.shape.timer.TimerKey;
 import dev.weir.shape.total.OutflowState;
@@ -15,6 +16,7 @@ import java.util.List;
  * @param burst the burst in those rules, in tokens
  * @param outflow what the bucket has released
  * @param contents a summary of what waits; null if it must be restored from the slots, and for a queue without key
+ * @param schedule a summary of what waits for its time
  * @param timers the timers of a cold bucket; empty if the bucket is hot
  */
 public record BucketState(
@@ -24,6 +26,7 @@ public record BucketState(
         long burst,
         OutflowState outflow,
         BucketContents contents,
+        ScheduleSummary schedule,
         List<TimerKey> timers) {
 
     /** @throws IllegalArgumentException if a cold bucket has no summary of what waits */
@@ -34,8 +37,25 @@ public record BucketState(
         }
     }
 
+    /** Creates the state of a bucket in which no request waits for its time. */
+    public BucketState(
+            BucketId id,
+            long limit,
+            long perMs,
+            long burst,
+            OutflowState outflow,
+            BucketContents contents,
+            List<TimerKey> timers) {
+        this(id, limit, perMs, burst, outflow, contents, ScheduleSummary.NONE, timers);
+    }
+
+    /** Returns this state with another summary of what waits for its time. */
+    public BucketState withSchedule(ScheduleSummary other) {
+        return new BucketState(id, limit, perMs, burst, outflow, contents, other, timers);
+    }
+
     /** Returns this state as that of a cold bucket with these timers, or of a hot bucket if there are none. */
     public BucketState withTimers(List<TimerKey> newTimers) {
-        return new BucketState(id, limit, perMs, burst, outflow, contents, newTimers);
+        return new BucketState(id, limit, perMs, burst, outflow, contents, schedule, newTimers);
     }
 }

@@ -14,6 +14,8 @@ import dev.weir.shape.backlog.QueueBacklog;
 import dev.weir.shape.backlog.QueueOccupancy;
 import dev.weir.shape.backlog.QueueStore;
 import dev.weir.shape.backlog.QueueStore.Place;
+import dev.weir.shape.backlog.ScheduleKey;
+import dev.weir.shape.backlog.ScheduledRequests;
 import dev.weir.shape.backlog.Slot;
 import dev.weir.shape.backlog.Slot.Attempted;
 import dev.weir.shape.backlog.Slot.Waiting;
@@ -43,11 +45,14 @@ import java.util.function.Consumer;
  *                            └─────────────────────────▶ withdrawn or purged
  * </pre>
  *
+ * <p>A request with a {@code notBefore} waits for its time first. Then it enters its flow as if it arrived.
+ *
  * <p>Laws, for any sequence of operations:
  * <ul>
  *   <li>each admitted request ends once, by one of the four arrows
  *   <li>over each interval, releases cost at most burst + rate × time, see {@link Pacing}
- *   <li>release times and sequence numbers ascend; no release is before its request arrived or after it expires
+ *   <li>release times and sequence numbers ascend; no release is before its request arrived or may start, or after it
+ *       expires
  *   <li>at each release, nothing of a higher priority waits for which its tier and client have slots; within a tier, flows
  *       share by start-time fair queueing
  *   <li>a bucket that is restored behaves as if it had not been; unless its state did not list what waits: then its
@@ -66,6 +71,9 @@ final class LeakyBucketQueue {
 
     /** The most flows, tags and slots of timers that a state lists. */
     private static final int MAX_LISTED_PARTS = 32;
+
+    /** The most requests whose time has come that enter their flows before one that arrives. */
+    private static final int MAX_ENTERING = 100;
 
     /** When a paused bucket is due in which nothing expires: the last time that a timer can have. */
     private static final long PAUSED_UNTIL_NANOS = Shaper.MAX_TIME_MS * NANOS_PER_MS;
@@ -97,7 +105,8 @@ final class LeakyBucketQueue {
         PacedQueueRules counted = queueRules.withPace(state.limit(), state.perMs(), state.burst());
         terms = new BucketTerms(counted.rules(), counted.pacing(), counted.total(), state.outflow(), false);
         isSummarized = state.contents() != null;
-        waitingRequests = new WaitingRequests(counted.rules(), counted.pacing(), state.contents(), store, backlog);
+        waitingRequests = new WaitingRequests(
+                counted.rules(), counted.pacing(), state.contents(), state.schedule(), store, backlog);
         attempts = new AttemptLifecycle(id, waitingRequests, effects);
     }
 
@@ -120,7 +129,8 @@ final class LeakyBucketQueue {
     BucketState state() {
         BucketContents contents = isSmall() ? waitingRequests.contents() : null;
         QueueRules rules = terms.rules();
-        return new BucketState(id, rules.limit(), rules.perMs(), rules.burst(), terms.outflow(), contents, List.of());
+        return new BucketState(id, rules.limit(), rules.perMs(), rules.burst(), terms.outflow(), contents, List.of())
+                .withSchedule(waitingRequests.scheduled().summary());
     }
 
     /** Returns whether the bucket has a key and few enough flows for its state to list them. */
@@ -141,7 +151,7 @@ final class LeakyBucketQueue {
     }
 
     private boolean isUnused() {
-        return waitingRequests.isEmpty() && waitingRequests.attempts().isEmpty();
+        return waitingRequests.size() == 0 && waitingRequests.attempts().isEmpty();
     }
 
     /** Returns when the bucket becomes idle if nothing else arrives. */
@@ -155,7 +165,7 @@ final class LeakyBucketQueue {
         boolean changed = waitingRequests.testAndClearChanged() && isSmall || isSmall != isSummarized || isChanged;
         isSummarized = isSmall;
         isChanged = false;
-        return changed;
+        return waitingRequests.scheduled().testAndClearChanged() || changed;
     }
 
     /** Returns whether the bucket would change if these rules were put in force. */
@@ -220,19 +230,24 @@ final class LeakyBucketQueue {
 
     /** Returns whether requests wait that are to be purged. Until then, nothing is released. */
     boolean isPurging() {
-        return purgedBelow > 0 && waitingRequests.firstBelow(purgedBelow) != null;
+        return purgedBelow > 0
+                && (waitingRequests.firstBelow(purgedBelow) != null
+                        || waitingRequests.scheduled().firstBelow(purgedBelow) != null);
     }
 
     /**
-     * Ends requests that are to be purged, the first ones first, then those that wait for another attempt. Requests in
-     * flight stay.
+     * Ends requests that are to be purged, the first ones first, then those that wait for another attempt, then those that
+     * wait for their time. Requests in flight stay.
      *
      * @param budget the most steps of work; remaining work is due at once
      */
     void purge(long nowNanos, WorkBudget budget) {
         advanceTo(nowNanos);
         while (isPurging() && budget.trySpend()) {
-            Admission purged = remove(waitingRequests.firstBelow(purgedBelow)).admission();
+            Place place = waitingRequests.firstBelow(purgedBelow);
+            ScheduledRequests scheduled = waitingRequests.scheduled();
+            Admission purged = (place != null ? remove(place) : scheduled.remove(scheduled.firstBelow(purgedBelow)))
+                    .admission();
             answer(purged, QueueDecisions.purged(purged, nowMs()));
         }
     }
@@ -251,9 +266,16 @@ final class LeakyBucketQueue {
      */
     void offer(Admission admission, long number, long enqueuedAtMs, long nowNanos) {
         advanceTo(nowNanos);
+        enterDue(new WorkBudget(MAX_ENTERING)); // they go before it
         Decision decision = answers().toRequest(admission, enqueuedAtMs);
         QueueRules rules = terms.rules();
-        if (decision.outcome() == Outcome.QUEUED && admission.request().kind() != RequestKind.PEEK) {
+        boolean isAdmitted = decision.outcome() == Outcome.QUEUED && admission.request().kind() != RequestKind.PEEK;
+        if (isAdmitted && QueueForecast.isEarly(admission.request(), nowMs())) {
+            ScheduleKey key = new ScheduleKey(admission.request().notBeforeMs(), number);
+            waitingRequests
+                    .scheduled()
+                    .add(key, new Waiting(admission, number, enqueuedAtMs, DueTime.NEVER, true, null));
+        } else if (isAdmitted) {
             Waiting evicted = waitingRequests.size() >= rules.capacity() ? removeNewestOfLowest() : null;
             QueueExpiry expiry = QueueExpiry.of(rules, admission.request().deadlineMs(), enqueuedAtMs);
             waitingRequests.enter(rules.flowOf(admission.request()), admission, number, enqueuedAtMs, expiry.atMs());
@@ -296,8 +318,11 @@ final class LeakyBucketQueue {
         Decision result = answers().toCancel(cancel);
         answer(cancel, result);
         if (result.outcome() == Outcome.ALLOWED) {
-            Admission withdrawn =
-                    remove(waitingRequests.find(WaitingRequests.ticket(cancel))).admission();
+            QueueStore.Ticket ticket = WaitingRequests.ticket(cancel);
+            ScheduledRequests scheduled = waitingRequests.scheduled();
+            ScheduleKey early = scheduled.find(ticket);
+            Admission withdrawn = (early == null ? remove(waitingRequests.find(ticket)) : scheduled.remove(early))
+                    .admission();
             answer(withdrawn, QueueDecisions.cancelled(withdrawn, nowMs()));
         }
     }
@@ -327,6 +352,7 @@ final class LeakyBucketQueue {
     void drain(long nowNanos, WorkBudget budget) {
         advanceTo(nowNanos);
         attempts.endOverdue(terms.rules(), nowMs(), budget);
+        enterDue(budget.half());
         if (mayRelease()) {
             release(budget);
         }
@@ -359,6 +385,22 @@ final class LeakyBucketQueue {
         return expiresFirst
                 ? expiryNanos
                 : waitingRequests.hasSlots(next.headCost()) ? turnNanos - terms.lookAheadNanos() : DueTime.NEVER;
+    }
+
+    /** Has requests enter their flows whose time has come, in the order of their times. */
+    private void enterDue(WorkBudget budget) {
+        ScheduledRequests scheduled = waitingRequests.scheduled();
+        QueueRules rules = terms.rules();
+        ScheduleKey due = isPurging() ? null : scheduled.due(nowMs());
+        while (due != null && budget.trySpend()) {
+            Waiting waiting = scheduled.remove(due);
+            Admission admission = waiting.admission();
+            Request request = admission.request();
+            QueueExpiry expiry = QueueExpiry.of(rules, request.deadlineMs(), due.atMs());
+            waitingRequests.enter(
+                    rules.flowOf(request), admission, due.number(), waiting.enqueuedAtMs(), expiry.atMs());
+            due = scheduled.due(nowMs());
+        }
     }
 
     private boolean mayRelease() {
@@ -398,12 +440,13 @@ final class LeakyBucketQueue {
     }
 
     /**
-     * Returns when the next request expires, or the next attempt or backoff is over, if none leaves before;
-     * {@link DueTime#NEVER} if none ever does.
+     * Returns when the next request expires, the next attempt or backoff is over, or the time of the next request comes, if
+     * none leaves before; {@link DueTime#NEVER} if none ever does.
      */
     long nextExpiryNanos() {
-        return nanos(Math.min(
-                waitingRequests.nextExpiryMs(), waitingRequests.attempts().dueMs()));
+        long expiryMs = Math.min(
+                waitingRequests.nextExpiryMs(), waitingRequests.attempts().dueMs());
+        return nanos(Math.min(expiryMs, waitingRequests.scheduled().dueMs()));
     }
 
     /** Returns the total cost of what waits, with each cost capped. */
@@ -431,6 +474,7 @@ final class LeakyBucketQueue {
     void expire(long nowNanos, WorkBudget budget) {
         advanceTo(nowNanos);
         attempts.endOverdue(terms.rules(), nowMs(), budget);
+        enterDue(budget.half());
         for (Place place = waitingRequests.nextExpired(nowMs(), budget);
                 place != null;
                 place = waitingRequests.nextExpired(nowMs(), budget)) {

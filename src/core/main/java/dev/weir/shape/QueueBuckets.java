@@ -115,6 +115,7 @@ final class QueueBuckets {
 
     /** Restores a bucket. */
     void restore(BucketState state) {
+        state.schedule().addTo(backlog);
         if (state.contents() != null) {
             state.contents().addTo(backlog);
             longest.update(state.id(), state.contents().size(), state.contents().oldestEnqueuedAtMs());

@@ -72,6 +72,9 @@ final class QueueForecast {
         if (cost > rules.maxCost()) {
             return QueueDecisions.neverFits(admission, rules.maxCost(), nowMs());
         }
+        if (isEarly(request, nowMs())) {
+            return decideEarly(admission);
+        }
         Flow flow = rules.flowOf(request);
         QueueExpiry expiry = QueueExpiry.of(rules, request.deadlineMs(), enqueuedAtMs);
         AheadRange ahead = waiting.ahead(flow, cost);
@@ -90,6 +93,51 @@ final class QueueForecast {
         long waitMs = Math.min(ceilMs(latestNanos - clockNanos), expiry.atMs() - nowMs());
         return QueueDecisions.queued(
                 admission, ahead.most().requests() + 1, isOwnPace() && !isPaused ? (Long) waitMs : null, nowMs());
+    }
+
+    /** Returns whether a request has to wait for its time. */
+    static boolean isEarly(Request request, long nowMs) {
+        return request.notBeforeMs() != null && request.notBeforeMs() > nowMs;
+    }
+
+    /** Returns the decision on a request that has to wait for its time. It evicts none. */
+    private Decision decideEarly(Admission admission) {
+        Request request = admission.request();
+        long notBeforeMs = request.notBeforeMs();
+        QueueExpiry expiry = QueueExpiry.of(rules, request.deadlineMs(), notBeforeMs);
+        if (notBeforeMs > expiry.atMs()) {
+            return tooLate(admission, LimitStatus.of("deadline", null));
+        }
+        if (notBeforeMs - nowMs() > Request.MAX_POSTPONED_MS) { // its timestamp is ahead of the queue's time
+            return tooLate(admission, LimitStatus.of("notBefore", Request.MAX_POSTPONED_MS));
+        }
+        if (isFull()) {
+            return QueueDecisions.denied(
+                    admission,
+                    Reason.QUEUE_FULL,
+                    LimitStatus.of("capacity", rules.capacity()),
+                    Math.max(1, roomAtMs() - nowMs()),
+                    nowMs());
+        }
+        return QueueDecisions.queued(admission, null, earlyWaitMs(request, expiry), nowMs());
+    }
+
+    private Decision tooLate(Admission admission, LimitStatus limit) {
+        return QueueDecisions.denied(admission, Reason.TOO_LATE, limit, null, nowMs());
+    }
+
+    /**
+     * Returns an upper bound of the wait of a request that has to wait for its time; null if it is unknown, as the time of
+     * another one comes no later.
+     */
+    private Long earlyWaitMs(Request request, QueueExpiry expiry) {
+        long notBeforeMs = request.notBeforeMs();
+        if (!isOwnPace() || isPaused || waiting.scheduled().dueMs() <= notBeforeMs) {
+            return null;
+        }
+        Ahead now = occupancy.from(rules.flowOf(request).tier());
+        long turnMs = Math.max(notBeforeMs, ceilMs(latestTurnNanos(now, request.cost())));
+        return Math.min(turnMs, expiry.atMs()) - nowMs();
     }
 
     boolean isFull() {
@@ -198,12 +246,13 @@ final class QueueForecast {
     }
 
     /**
-     * Returns when the next request leaves by the pace of this bucket, or expires. If all wait for slots, or for the end of
-     * their backoff, returns when the first attempt or backoff is over.
+     * Returns when the next request leaves by the pace of this bucket, or expires. If all wait for slots, for the end of
+     * their backoff or for their time, returns when the first attempt or backoff is over, or the first time has come.
      */
     private long nextDepartureNanos() {
         if (waiting.next() == null || !waiting.hasSlots(waiting.next().headCost())) {
-            return Math.min(nanos(waiting.attempts().dueMs()), nanos(waiting.nextExpiryMs()));
+            long overMs = Math.min(waiting.attempts().dueMs(), waiting.nextExpiryMs());
+            return nanos(Math.min(overMs, waiting.scheduled().dueMs()));
         }
         long turnNanos = turnNanos(AheadRange.NOTHING, waiting.next().headCost());
         boolean isHopeless = turnNanos > nanos(waiting.next().headExpiresAtMs());

@@ -166,6 +166,7 @@ public final class QueueQueries {
                                 QueueView.ageMs(backlog.oldestEnqueuedAtMs(), nowMs),
                                 QueueView.drainMs(rules, backlog.tokens(), longest)),
                         new QueueView.SeveralBuckets(queue.size(), queue.hotSize(), LongestKeys.of(longest)))
+                .withScheduled(new QueueView.ScheduledView(backlog.scheduled(), null))
                 .withInFlight(new QueueView.InFlightView(
                         backlog.inFlight(),
                         backlog.slots(),

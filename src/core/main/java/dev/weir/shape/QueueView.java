@@ -19,6 +19,7 @@ import java.util.TreeSet;
  * @param isDeleted whether the queue was deleted, or got another key; it admits no more requests and drains by its last
  *     rules
  * @param backlog the waiting requests
+ * @param scheduled those of the waiting requests that wait for their time
  * @param inFlight the released requests that have not ended
  * @param buckets the bucket or buckets in which they wait
  * @param orders the commands of operators that are in effect
@@ -27,23 +28,46 @@ public record QueueView(
         QueueRules rules,
         boolean isDeleted,
         BacklogView backlog,
+        ScheduledView scheduled,
         InFlightView inFlight,
         Buckets buckets,
         OrdersView orders) {
 
     /** Creates a view of a queue without commands in which nothing is in flight. */
     public QueueView(QueueRules rules, boolean isDeleted, BacklogView backlog, Buckets buckets) {
-        this(rules, isDeleted, backlog, InFlightView.NONE, buckets, OrdersView.NONE);
+        this(rules, isDeleted, backlog, ScheduledView.NONE, InFlightView.NONE, buckets, OrdersView.NONE);
     }
 
     /** Returns this view with the commands that are in effect. */
     public QueueView withOrders(OrdersView others) {
-        return new QueueView(rules, isDeleted, backlog, inFlight, buckets, others);
+        return new QueueView(rules, isDeleted, backlog, scheduled, inFlight, buckets, others);
+    }
+
+    /** Returns this view with what waits for its time. */
+    public QueueView withScheduled(ScheduledView others) {
+        return new QueueView(rules, isDeleted, backlog, others, inFlight, buckets, orders);
     }
 
     /** Returns this view with what is in flight. */
     public QueueView withInFlight(InFlightView others) {
-        return new QueueView(rules, isDeleted, backlog, others, buckets, orders);
+        return new QueueView(rules, isDeleted, backlog, scheduled, others, buckets, orders);
+    }
+
+    /**
+     * The requests of all buckets that wait for their time.
+     *
+     * @param requests their number; they are among the waiting requests, but not in the figures of a tier, the tokens and
+     *     the times of the backlog
+     * @param nextAtMs the first time for which one waits, in milliseconds since the epoch; null if none waits, and for
+     *     several buckets
+     */
+    public record ScheduledView(long requests, Long nextAtMs) {
+
+        public static final ScheduledView NONE = new ScheduledView(0, null);
+
+        private ScheduledView plus(ScheduledView others) {
+            return new ScheduledView(requests + others.requests, null);
+        }
     }
 
     /**
@@ -183,6 +207,7 @@ public record QueueView(
                 shown.rules,
                 shown.isDeleted,
                 backlogOfBoth,
+                scheduled.plus(others.scheduled),
                 inFlight.plus(others.inFlight),
                 new SeveralBuckets(bucketsOfBoth.keys, bucketsOfBoth.hotKeys, LongestKeys.of(bucketsOfBoth.longest)),
                 orders.mergedWith(others.orders));

@@ -54,7 +54,7 @@ public final class Shaper {
      */
     public interface Tables {
 
-        /** Returns the requests that wait in a bucket. */
+        /** Returns the requests of a bucket. */
         QueueStore of(BucketId bucket);
 
         /** Returns the stored state of a bucket with a key, null if there is none. */
@@ -178,7 +178,7 @@ public final class Shaper {
             effects.decide(admission, AdmissionRules.noQueue(admission, nowNanos));
         }
         if (buckets.waiting() > waitingBefore && current.total() != null) {
-            buckets.evictBeyondTotal(id, AdmissionRules.priority(admission, current), nowNanos);
+            buckets.evictBeyondTotal(id, AdmissionRules.priority(admission, current, nowNanos), nowNanos);
         }
         return end(nowNanos);
     }

@@ -71,6 +71,9 @@ class ContentHashTest {
             requests.add(request.withPolicyId("a"));
             requests.add(request.withPolicyId("ab"));
             requests.add(request.withPolicyId("a").withLimitOverride(new LimitOverride(1, 2)));
+            requests.add(request.toBuilder().notBeforeMs(1L).build());
+            requests.add(request.toBuilder().notBeforeMs(2L).build());
+            requests.add(request.toBuilder().reserveMs(1L).build());
             if (payload == asPayload) {
                 requests.add(request);
             }

@@ -147,6 +147,29 @@ class RequestRulesTest {
                         .map(detail -> new RequestRules.Violation(Rejection.INVALID_RESERVATION, detail)));
     }
 
+    @ParameterizedTest
+    @CsvSource({
+        "CONSUME, 5,",
+        "PEEK, 5,",
+        "CONSUME, -9223372036854775808,",
+        "CONSUME, 2592001000,",
+        "CONSUME, 2592001001, 'notBefore must be at most 30 days after the timestamp, that is 2592001000 ms since 1970, is 2592001001'",
+        "PEEK, 9223372036854775807, 'notBefore must be at most 30 days after the timestamp, that is 2592001000 ms since 1970, is 9223372036854775807'",
+        "CANCEL, 5, 'notBefore is for requests of the kind CONSUME, this is a CANCEL'",
+        "SETTLE, 5, 'notBefore is for requests of the kind CONSUME, this is a SETTLE'",
+        "EXTEND, 5, 'notBefore is for requests of the kind CONSUME, this is a EXTEND'"
+    })
+    void only_a_consume_waits_for_a_time_up_to_30_days_ahead(RequestKind kind, long notBeforeMs, String fault) {
+        Request request = Request.builder("r", "c")
+                .kind(kind)
+                .notBeforeMs(notBeforeMs)
+                .timestampMs(1_000)
+                .build();
+        assertThat(rules.check(request))
+                .isEqualTo(Optional.ofNullable(fault)
+                        .map(detail -> new RequestRules.Violation(Rejection.INVALID_NOT_BEFORE, detail)));
+    }
+
     @Test
     void the_id_of_a_settled_reservation_is_as_long_as_any() {
         Request settle = Request.builder("r", "c")

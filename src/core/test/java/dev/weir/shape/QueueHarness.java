@@ -9,10 +9,12 @@ import dev.weir.event.PolicyVersion;
 import dev.weir.event.Release;
 import dev.weir.event.Request;
 import dev.weir.event.RequestKind;
+import dev.weir.shape.backlog.HeapSchedule;
 import dev.weir.shape.backlog.QueueStore;
 import dev.weir.shape.backlog.QueueStore.ExpiryTimer;
 import dev.weir.shape.backlog.QueueStore.Place;
 import dev.weir.shape.backlog.QueueStore.Ticket;
+import dev.weir.shape.backlog.ScheduleKey;
 import dev.weir.shape.backlog.Slot;
 import dev.weir.shape.rules.BucketId;
 import dev.weir.shape.rules.QueueRules;
@@ -39,10 +41,14 @@ public final class QueueHarness {
     final HeapQueueStore<Place, Slot> slots = new HeapQueueStore<>();
     final HeapQueueStore<Ticket, Place> tickets = new HeapQueueStore<>();
     final HeapQueueStore<ExpiryTimer, Place> expiryTimers = new HeapQueueStore<>();
+    final CountedSchedule schedule = new CountedSchedule();
+    final HeapQueueStore<Ticket, ScheduleKey> scheduleTickets = new HeapQueueStore<>();
 
     /** The store of the queue without key is the first one. */
     final Map<BucketId, QueueStore> stores =
-            new HashMap<>(Map.of(new BucketId("q", List.of()), new QueueStore(slots, tickets, expiryTimers)));
+            new HashMap<>(Map.of(
+                    new BucketId("q", List.of()),
+                    new QueueStore(slots, tickets, expiryTimers, schedule, scheduleTickets)));
 
     final IdempotencyCache idempotencyCache = IdempotencyCache.inMemory(100, 0);
     final List<Request> requests = new ArrayList<>();
@@ -87,7 +93,11 @@ public final class QueueHarness {
                         return stores.computeIfAbsent(
                                 bucket,
                                 id -> new QueueStore(
-                                        new HeapQueueStore<>(), new HeapQueueStore<>(), new HeapQueueStore<>()));
+                                        new HeapQueueStore<>(),
+                                        new HeapQueueStore<>(),
+                                        new HeapQueueStore<>(),
+                                        new HeapSchedule(),
+                                        new HeapQueueStore<>()));
                     }
 
                     @Override

@@ -14,6 +14,7 @@ import dev.weir.event.PolicyVersion;
 import dev.weir.event.Reason;
 import dev.weir.event.Release;
 import dev.weir.event.Request;
+import dev.weir.shape.backlog.HeapSchedule;
 import dev.weir.shape.backlog.QueueStore;
 import dev.weir.shape.backlog.QueueStore.Place;
 import dev.weir.shape.backlog.Slot;
@@ -43,6 +44,8 @@ class ShaperTest {
                     return new QueueStore(
                             slots.computeIfAbsent(bucket.queue(), q -> new HeapQueueStore<>()),
                             new HeapQueueStore<>(),
+                            new HeapQueueStore<>(),
+                            new HeapSchedule(),
                             new HeapQueueStore<>());
                 }
 

@@ -6,6 +6,7 @@ import dev.weir.event.Outcome;
 import dev.weir.event.Reason;
 import dev.weir.event.Rejection;
 import dev.weir.event.Release;
+import dev.weir.event.Request;
 import dev.weir.lease.LeaseRequest;
 import dev.weir.lease.LeaseResponse;
 import dev.weir.policy.Policy;
@@ -220,16 +221,24 @@ public final class EnforcerMetrics implements EvaluationListener {
     }
 
     /**
-     * Counts a release. Further attempts of a request do not count as released, since the request counts once.
+     * Counts a release. Further attempts of a request do not count as released, since the request counts once. Its wait
+     * begins at its {@code notBefore}, if it has one.
      *
      * @param rules the rules of the queue, null if it was deleted
      */
-    public void released(Release release, QueueRules rules, long nowMs) {
+    public void released(Request request, Release release, QueueRules rules, long nowMs) {
         if (!release.isRetry()) {
             of(released, release.queue(), q -> OTHER, q -> new LongAdder()).increment();
-            waitsMs(new Line(release.queue(), tierLabel(release, rules))).add(release.waitMs());
+            waitsMs(new Line(release.queue(), tierLabel(release, rules))).add(waitMs(request, release));
         }
         latenessMs.add(Math.max(0, nowMs - release.releaseAtNanos() / NANOS_PER_MS));
+    }
+
+    private static long waitMs(Request request, Release release) {
+        Long notBeforeMs = request.notBeforeMs();
+        return notBeforeMs == null || notBeforeMs <= release.enqueuedAtMs()
+                ? release.waitMs()
+                : release.toBuilder().enqueuedAtMs(notBeforeMs).build().waitMs();
     }
 
     /** Counts an attempt of a queue that has ended. */

@@ -90,7 +90,7 @@ record QueueEffectForwarder(
     }
 
     private void release(Admission admission, Release release, long nowMs) {
-        metrics.released(release, rules.apply(release.queue()), nowMs);
+        metrics.released(admission.request(), release, rules.apply(release.queue()), nowMs);
         context.forward(record(admission, release, nowMs), outlets.releases());
     }
 

@@ -3,6 +3,7 @@ package dev.weir.storage;
 import dev.weir.shape.backlog.QueueStore.ExpiryTimer;
 import dev.weir.shape.backlog.QueueStore.Place;
 import dev.weir.shape.backlog.QueueStore.Ticket;
+import dev.weir.shape.backlog.ScheduleKey;
 import dev.weir.shape.rules.BucketId;
 import dev.weir.shape.rules.Flow;
 import dev.weir.shape.timer.TimerKey;
@@ -21,6 +22,7 @@ import java.util.List;
  *   slot           queue  key of the bucket  tier of the flow  value of the flow  position
  *   ticket         queue  key of the bucket  client  request id
  *   expiry timer   queue  key of the bucket  tenth of a second  index
+ *   schedule       queue  key of the bucket  0  time  number;  for its tickets 1  client  request id
  *   timer          queue  tier  epoch  start  width  index
  * </pre>
  */
@@ -28,6 +30,9 @@ public final class QueueKeys {
 
     /** The byte in place of the number of texts in a bucket's key. No bucket has so many. */
     private static final byte LEDGER = Byte.MAX_VALUE;
+
+    private static final byte SCHEDULED = 0;
+    private static final byte SCHEDULE_TICKET = 1;
 
     /** The byte before the key of a bucket in the key of its orders, likewise. */
     private static final byte ORDERS = Byte.MAX_VALUE - 1;
@@ -147,6 +152,46 @@ public final class QueueKeys {
         ByteArrayOutputStream out = startWith(bucket);
         write(out, timer.bucket());
         write(out, timer.index());
+        return out.toByteArray();
+    }
+
+    /** @param bucket the key of the bucket's state */
+    public static byte[] schedule(byte[] bucket, ScheduleKey key) {
+        ByteArrayOutputStream out = startWith(bucket);
+        out.write(SCHEDULED);
+        write(out, key.atMs());
+        write(out, key.number());
+        return out.toByteArray();
+    }
+
+    /**
+     * Decodes a key encoded by {@link #schedule}.
+     *
+     * @param bucket the key of the bucket's state
+     */
+    public static ScheduleKey readSchedule(byte[] bucket, byte[] key) {
+        ByteBuffer in = ByteBuffer.wrap(key);
+        in.position(bucket.length + 1);
+        return new ScheduleKey(in.getLong(), in.getLong());
+    }
+
+    /**
+     * Returns the key after those of a bucket's {@link #schedule}.
+     *
+     * @param bucket the key of the bucket's state
+     */
+    public static byte[] endOfSchedule(byte[] bucket) {
+        ByteArrayOutputStream out = startWith(bucket);
+        out.write(SCHEDULE_TICKET);
+        return out.toByteArray();
+    }
+
+    /** @param bucket the key of the bucket's state */
+    public static byte[] scheduleTicket(byte[] bucket, Ticket ticket) {
+        ByteArrayOutputStream out = startWith(bucket);
+        out.write(SCHEDULE_TICKET);
+        KeyCodec.write(out, ticket.client());
+        KeyCodec.write(out, ticket.requestId());
         return out.toByteArray();
     }
 

@@ -8,6 +8,8 @@ import dev.weir.shape.QueueEffect;
 import dev.weir.shape.QueueState;
 import dev.weir.shape.Shaper;
 import dev.weir.shape.backlog.QueueStore;
+import dev.weir.shape.backlog.ScheduleKey;
+import dev.weir.shape.backlog.ScheduleSummary;
 import dev.weir.shape.backlog.Slot;
 import dev.weir.shape.rules.BucketId;
 import dev.weir.shape.timer.TimerKey;
@@ -15,6 +17,7 @@ import dev.weir.storage.codec.BucketCodec;
 import dev.weir.storage.codec.QueueCodec;
 import java.util.Arrays;
 import java.util.List;
+import java.util.Optional;
 import java.util.function.BiConsumer;
 import java.util.function.Consumer;
 import org.apache.kafka.common.utils.Bytes;
@@ -35,10 +38,17 @@ public final class StoredQueues implements Shaper.Tables {
      * @param tickets the place of each waiting request by client and request id
      * @param expiryTimers the expiry timers of requests that can expire before others ahead of them
      * @param timers the due times of buckets that are not on the heap
+     * @param schedule the requests that wait for their time
      * @param answers the queues' idempotency cache
      */
     public record StoreNames(
-            String states, String slots, String tickets, String expiryTimers, String timers, String answers) {}
+            String states,
+            String slots,
+            String tickets,
+            String expiryTimers,
+            String timers,
+            String schedule,
+            String answers) {}
 
     /**
      * The stores.
@@ -48,13 +58,15 @@ public final class StoredQueues implements Shaper.Tables {
      * @param tickets the place of each waiting request by client and request id
      * @param expiryTimers the expiry timers of requests that can expire before others ahead of them
      * @param timers the due times of buckets that are not on the heap
+     * @param schedule the requests that wait for their time
      */
     public record Parts(
             KeyValueStore<Bytes, byte[]> states,
             KeyValueStore<Bytes, byte[]> slots,
             KeyValueStore<Bytes, byte[]> tickets,
             KeyValueStore<Bytes, byte[]> expiryTimers,
-            KeyValueStore<Bytes, byte[]> timers) {}
+            KeyValueStore<Bytes, byte[]> timers,
+            KeyValueStore<Bytes, byte[]> schedule) {}
 
     private static final Bytes END = Bytes.wrap(QueueKeys.end());
 
@@ -63,6 +75,7 @@ public final class StoredQueues implements Shaper.Tables {
     private final KeyValueStore<Bytes, byte[]> slots;
     private final KeyValueStore<Bytes, byte[]> tickets;
     private final KeyValueStore<Bytes, byte[]> expiryTimers;
+    private final KeyValueStore<Bytes, byte[]> schedule;
     private final KeyValueTable<TimerKey, BucketId> timerTable;
     private final IdempotencyCache idempotencyCache;
     private final boolean isExact;
@@ -74,6 +87,7 @@ public final class StoredQueues implements Shaper.Tables {
         slots = parts.slots;
         tickets = parts.tickets;
         expiryTimers = parts.expiryTimers;
+        schedule = parts.schedule;
         timerTable = new StoredTable<>(parts.timers, QueueKeys::timer, QueueKeys::bucket, QueueKeys::readBucket);
         this.idempotencyCache = idempotencyCache;
         this.isExact = isExact;
@@ -85,7 +99,8 @@ public final class StoredQueues implements Shaper.Tables {
                 context.getStateStore(names.slots()),
                 context.getStateStore(names.tickets()),
                 context.getStateStore(names.expiryTimers()),
-                context.getStateStore(names.timers()));
+                context.getStateStore(names.timers()),
+                context.getStateStore(names.schedule()));
         boolean isExact = !StreamsConfig.AT_LEAST_ONCE.equals(
                 context.appConfigs().get(StreamsConfig.PROCESSING_GUARANTEE_CONFIG));
         return new StoredQueues(
@@ -103,7 +118,13 @@ public final class StoredQueues implements Shaper.Tables {
                         expiryTimers,
                         timer -> QueueKeys.expiryTimer(key, timer),
                         QueueCodec::encode,
-                        QueueCodec::decodePlace));
+                        QueueCodec::decodePlace),
+                new StoredSchedule(schedule, key, codec),
+                new StoredTable<>(
+                        schedule,
+                        ticket -> QueueKeys.scheduleTicket(key, ticket),
+                        QueueCodec::encode,
+                        QueueCodec::decodeScheduleKey));
     }
 
     @Override
@@ -192,9 +213,19 @@ public final class StoredQueues implements Shaper.Tables {
             read.accept(new QueueEffect.QueueStored(queue.rules().id(), queue));
             return;
         }
-        BucketState state = BucketCodec.decode(bucket, value);
+        BucketState state = withSchedule(BucketCodec.decode(bucket, value));
         boolean isComplete = isExact || hasTimers(state);
         read.accept(new QueueEffect.BucketStored(bucket, isComplete ? state : state.withTimers(List.of())));
+    }
+
+    /** Without exactly-once, a crash can leave a state without some requests, or requests without the state. */
+    private BucketState withSchedule(BucketState state) {
+        if (isExact) {
+            return state;
+        }
+        StoredSchedule stored = new StoredSchedule(schedule, QueueKeys.bucket(state.id()), codec);
+        Optional<ScheduleKey> first = Optional.ofNullable(stored.firstFrom(ScheduleKey.LEAST));
+        return state.withSchedule(new ScheduleSummary(stored.count(), first));
     }
 
     /** Returns false if a crash left a state without its timers, which is possible without exactly-once. */

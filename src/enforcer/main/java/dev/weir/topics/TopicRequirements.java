@@ -39,6 +39,7 @@ public final class TopicRequirements {
             Stores.QUEUE_TICKETS,
             Stores.QUEUE_EXPIRY_TIMERS,
             Stores.QUEUE_TIMERS,
+            Stores.QUEUE_SCHEDULE,
             Stores.QUEUE_IDEMPOTENCY);
 
     private static final List<String> OF_LEASE_REQUESTS = List.of(Stores.LEDGERS, Stores.LEDGER_SEGMENTS);

@@ -41,7 +41,7 @@ public final class Stores {
      */
     public static final String QUEUE_STATES = "queue-states";
 
-    /** The requests that wait in queues: {@code QueueKeys} to {@code QueueCodec}, as for the next three stores. */
+    /** The requests that wait in queues: {@code QueueKeys} to {@code QueueCodec}, as for the next four stores. */
     public static final String QUEUE_SLOTS = "queue-slots";
 
     /** The place of each waiting request by client and request id. */
@@ -52,6 +52,9 @@ public final class Stores {
 
     /** The due times of buckets that are not on the heap. */
     public static final String QUEUE_TIMERS = "queue-timers";
+
+    /** The requests that wait in queues for their time. */
+    public static final String QUEUE_SCHEDULE = "queue-schedule";
 
     /** The idempotency cache of the queues, encoded like {@link #IDEMPOTENCY}. */
     public static final String QUEUE_IDEMPOTENCY = "queue-idempotency";

@@ -85,6 +85,7 @@ import org.apache.kafka.streams.processor.TimestampExtractor;
  *                                         ├── (queue-tickets)
  *                                         ├── (queue-expiry-timers)
  *                                         ├── (queue-timers)
+ *                                         ├── (queue-schedule)
  *                                         ├── (queue-idempotency)
  *                                         ├──▶ weir.releases
  *                                         ├──▶ weir.admissions.
@@ -372,6 +373,7 @@ public final class WeirTopology {
                                         Stores.QUEUE_TICKETS,
                                         Stores.QUEUE_EXPIRY_TIMERS,
                                         Stores.QUEUE_TIMERS,
+                                        Stores.QUEUE_SCHEDULE,
                                         Stores.QUEUE_IDEMPOTENCY),
                                 new Shape.Outlets(
                                         DECISIONS, REPLIES, RELEASES, QUEUE_MESSAGES, RESERVATIONS, DEAD_LETTERS),
@@ -382,6 +384,7 @@ public final class WeirTopology {
                 .addStateStore(Stores.persistent(Stores.QUEUE_TICKETS), SHAPE)
                 .addStateStore(Stores.persistent(Stores.QUEUE_EXPIRY_TIMERS), SHAPE)
                 .addStateStore(Stores.persistent(Stores.QUEUE_TIMERS), SHAPE)
+                .addStateStore(Stores.persistent(Stores.QUEUE_SCHEDULE), SHAPE)
                 .addStateStore(Stores.persistent(Stores.QUEUE_IDEMPOTENCY), SHAPE)
                 .addSink(DECISIONS, topics.decisions(), BYTES_OUT, decisions(registry, config), SHAPE)
                 .addSink(REPLIES, topics.replies(), BYTES_OUT, replies(registry, config), toRequester(replies), SHAPE)

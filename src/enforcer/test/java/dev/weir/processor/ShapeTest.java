@@ -61,7 +61,7 @@ import org.junit.jupiter.params.provider.ValueSource;
 class ShapeTest {
 
     private static final StoredQueues.StoreNames STORES =
-            new StoredQueues.StoreNames("states", "slots", "tickets", "expiry-timers", "timers", "answers");
+            new StoredQueues.StoreNames("states", "slots", "tickets", "expiry-timers", "timers", "schedule", "answers");
     private static final QueueMessageCodec CODEC = new QueueMessageCodec();
     private static final Shape.Outlets OUTLETS =
             new Shape.Outlets("decisions", "replies", "releases", "messages", "reservations", "dead-letters");
@@ -89,6 +89,7 @@ class ShapeTest {
                 STORES.tickets(),
                 STORES.expiryTimers(),
                 STORES.timers(),
+                STORES.schedule(),
                 STORES.answers())) {
             stores.add(open(name, opening));
         }

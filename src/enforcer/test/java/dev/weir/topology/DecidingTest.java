@@ -390,6 +390,10 @@ class DecidingTest {
                         "settles is for requests of the kind SETTLE, this is a CONSUME",
                         request("r", "alice", 1).toBuilder().settles("r0").build()),
                 new Bad(
+                        "INVALID_NOT_BEFORE",
+                        "notBefore must be at most 30 days after the timestamp, that is 2592000001 ms since 1970",
+                        request("r", "alice", 1).toBuilder().notBeforeMs(2_592_000_002L).build()),
+                new Bad(
                         "PAYLOAD_TOO_LARGE",
                         "payload has 65537 bytes; the maximum is 65536",
                         request(null, null, Map.of(), new byte[65_537], 1)),

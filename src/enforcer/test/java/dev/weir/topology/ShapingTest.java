@@ -133,14 +133,17 @@ class ShapingTest {
     }
 
     private Decision ask(RequestKind kind, String id, String tier, String queue) throws UnreadableException {
-        Request request = Request.builder(id, "alice")
-                .kind(kind)
-                .tier(tier)
+        return ask(request(id).kind(kind).tier(tier).queue(queue).build());
+    }
+
+    private static Request.Builder request(String id) {
+        return Request.builder(id, "alice")
                 .attributes(Map.of("endpoint", "/sms"))
                 .payload(new byte[] {1, 2})
-                .queue(queue)
-                .source(0, 0)
-                .build();
+                .source(0, 0);
+    }
+
+    private Decision ask(Request request) throws UnreadableException {
         RecordHeaders headers = new RecordHeaders();
         headers.add("trace", new byte[] {7});
         requests.pipeInput(new TestRecord<>(
@@ -324,6 +327,51 @@ class ShapingTest {
         assertThat(beyond.limit()).isEqualTo(1);
         assertThat(ask(RequestKind.SETTLE, "s", null, null).reason()).isEqualTo(Reason.SETTLED);
         assertThat(releases(20)).extracting(Release::requestId).containsExactly("b");
+    }
+
+    @Test
+    void a_request_that_must_not_start_yet_is_queued_whatever_the_limits_permit_and_not_charged() throws Exception {
+        apply(BEYOND_ONE_A_MINUTE);
+        Decision queued = ask(request("later").notBeforeMs(500L).build());
+        assertThat(queued)
+                .returns(Outcome.QUEUED, Decision::outcome)
+                .returns(new Decision.Queueing("sms", null, 500L), Decision::queueing)
+                .returns(null, Decision::limitedBy);
+        assertThat(ask(request("past").notBeforeMs(0L).build()).outcome())
+                .as("the limit was not charged, and a past time has no effect")
+                .isEqualTo(Outcome.ALLOWED);
+        assertThat(releases(499)).isEmpty();
+        List<Release> releases = releases(20);
+        assertThat(releases).extracting(Release::requestId).containsExactly("later");
+        assertThat(releases.get(0).releaseAtNanos()).isBetween(500_000_000L, 519_000_000L);
+        assertThat(shaping.getKeyValueStore(Stores.QUEUE_SCHEDULE).all())
+                .toIterable()
+                .isEmpty();
+    }
+
+    @Test
+    void a_request_that_must_not_start_yet_can_be_cancelled_and_is_denied_after_its_deadline() throws Exception {
+        apply(ALL);
+        assertThat(ask(request("a").notBeforeMs(500L).deadlineMs(499L).build()))
+                .returns(Reason.TOO_LATE, Decision::reason)
+                .returns("deadline", Decision::limitedBy);
+        assertThat(ask(request("b").notBeforeMs(500L).build()).outcome()).isEqualTo(Outcome.QUEUED);
+        assertThat(ask(RequestKind.CANCEL, "b", null, "sms").reason()).isEqualTo(Reason.CANCELLED);
+        assertThat(laterDecisions()).extracting(Decision::requestId).containsExactly("b");
+        assertThat(releases(1_000)).isEmpty();
+    }
+
+    @ParameterizedTest
+    @CsvSource({"'policies: [{id: p, limits: [{algorithm: gcra, limit: 1, per: 1m}]}]'", "'policies: []'"})
+    void a_request_that_must_not_start_yet_is_denied_without_a_queue_and_not_charged(String file) throws Exception {
+        apply(file);
+        Decision denied = ask(request("a").notBeforeMs(500L).build());
+        assertThat(denied)
+                .returns(Outcome.DENIED, Decision::outcome)
+                .returns(Reason.NOT_SHAPED, Decision::reason)
+                .returns(422, Decision::httpStatus)
+                .returns(null, Decision::retryAfterMs);
+        assertThat(ask("b", null).outcome()).isEqualTo(Outcome.ALLOWED);
     }
 
     @Test

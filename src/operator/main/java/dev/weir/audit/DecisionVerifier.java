@@ -26,6 +26,8 @@ import org.apache.kafka.clients.consumer.ConsumerRecord;
  */
 final class DecisionVerifier {
 
+    private static final long NANOS_PER_MS = 1_000_000;
+
     private final AuditScope scope;
     private final PolicyTimeline rules;
     private final AuditSummary totals;
@@ -80,6 +82,11 @@ final class DecisionVerifier {
         if (!fields.isEmpty()) {
             report(new Mismatch(
                     Kind.DIFFERS, request.source(), place, request.client(), request.requestId(), fields, null));
+        }
+        Long notBeforeMs = request.notBeforeMs();
+        if (notBeforeMs != null && Math.floorDiv(release.releaseAtNanos(), NANOS_PER_MS) < notBeforeMs) {
+            String note = "it is released before " + notBeforeMs + ", its notBefore";
+            report(mismatch(Kind.WRONG_QUEUE_EXITS, request, place, note));
         }
     }
 

@@ -7,6 +7,7 @@ import dev.weir.decision.state.KeyValueTable;
 import dev.weir.shape.BucketState;
 import dev.weir.shape.QueueEffect;
 import dev.weir.shape.Shaper;
+import dev.weir.shape.backlog.HeapSchedule;
 import dev.weir.shape.backlog.QueueStore;
 import dev.weir.shape.backlog.Slot;
 import dev.weir.shape.rules.BucketId;
@@ -29,7 +30,8 @@ public final class HeapQueues implements Shaper.Tables {
 
     @Override
     public QueueStore of(BucketId bucket) {
-        return new QueueStore(new HeapTable<>(), new HeapTable<>(), new HeapTable<>());
+        return new QueueStore(
+                new HeapTable<>(), new HeapTable<>(), new HeapTable<>(), new HeapSchedule(), new HeapTable<>());
     }
 
     /** Returns null, because all buckets stay on the heap. */

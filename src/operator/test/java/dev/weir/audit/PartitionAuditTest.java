@@ -261,7 +261,7 @@ class PartitionAuditTest {
 
     private static String receipt(Request request, int attempt) {
         Receipt.FlowName flow = new Receipt.FlowName("", "");
-        return new Receipt("hooks", Map.of(), flow, request.source().offset(), attempt).text();
+        return new Receipt("hooks", Map.of(), flow, request.source().offset(), request.source(), attempt).text();
     }
 
     /** Has a worker report the result of an attempt, and the queue accept it. */

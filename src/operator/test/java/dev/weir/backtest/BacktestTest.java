@@ -230,7 +230,7 @@ class BacktestTest {
 
     @Test
     void each_release_of_a_queue_with_slots_is_completed_at_once() throws Exception {
-        String receipt = new Receipt("q", Map.of(), new Receipt.FlowName("", ""), 0, 1).text();
+        String receipt = new Receipt("q", Map.of(), new Receipt.FlowName("", ""), 0, Request.Source.NONE, 1).text();
         String requests = """
                 {"requestId":"a","client":"c","timestamp":1000}
                 {"requestId":"x","client":"c","timestamp":1000,"kind":"COMPLETE","receipt":"%s","result":"retry"}

@@ -280,7 +280,10 @@ public final class QueueAudit {
         return faults;
     }
 
-    /** Checks that the requests of one client, tier and partition first leave in the order of their offsets. */
+    /**
+     * Checks that the requests of one client, tier and partition first leave in the order of their offsets, and those that
+     * had to wait for their time as if they had arrived then.
+     */
     public List<String> order() {
         List<String> faults = new ArrayList<>();
         for (List<Release> queue : releasesByBucket.values()) {
@@ -296,13 +299,37 @@ public final class QueueAudit {
                                 request.tier(),
                                 request.source().partition()),
                         request);
-                if (before != null
-                        && before.source().offset() > request.source().offset()) {
+                if (before != null && arrivedBefore(request, before)) {
                     faults.add(name(release) + " is released after " + name(before) + ", which has a later offset");
                 }
             }
         }
         return faults;
+    }
+
+    /** Returns whether a request had to wait for its time when it was queued. */
+    private boolean wasEarly(Request request) {
+        return request.notBeforeMs() != null
+                && isQueued(request)
+                && request.notBeforeMs() > first(request).decidedAtMs();
+    }
+
+    private boolean arrivedBefore(Request one, Request other) {
+        if (!wasEarly(one) && !wasEarly(other)) {
+            return one.source().offset() < other.source().offset();
+        }
+        long sinceMs = sinceMs(one);
+        long otherSinceMs = sinceMs(other);
+        boolean isOrdered = wasEarly(one) && wasEarly(other); // by offset if they waited for the same time
+        return sinceMs < otherSinceMs
+                || isOrdered
+                        && sinceMs == otherSinceMs
+                        && one.source().offset() < other.source().offset();
+    }
+
+    /** Returns since when a queued request waited for its turn. */
+    private long sinceMs(Request request) {
+        return wasEarly(request) ? request.notBeforeMs() : first(request).decidedAtMs();
     }
 
     /**
@@ -350,7 +377,7 @@ public final class QueueAudit {
     }
 
     /**
-     * Checks that no request is released before it was queued or after it expired, and that requests with a deadline
+     * Checks that no request is released before it was queued or may start, or after it expired, and that requests with a deadline
      * expire at it at the latest. A retry waits without {@code max-wait}.
      */
     public List<String> expiries(QueueRules rules) {
@@ -358,12 +385,18 @@ public final class QueueAudit {
         for (Release release : bucketsOf(rules).flatMap(List::stream).toList()) {
             Request request = requestById.get(id(release));
             Long deadlineMs = request == null ? null : request.deadlineMs();
+            Long notBeforeMs = request == null ? null : request.notBeforeMs();
+            long sinceMs = notBeforeMs == null
+                    ? release.enqueuedAtMs()
+                    : Math.max(release.enqueuedAtMs(), notBeforeMs);
             if (release.releaseAtNanos() < release.enqueuedAtMs() * NANOS_PER_MS) {
                 faults.add(name(release) + " is released before it was queued");
+            } else if (release.releaseAtNanos() < sinceMs * NANOS_PER_MS) {
+                faults.add(name(release) + " is released before " + sinceMs + ", its notBefore");
             }
             if (!release.isRetry()
                     && rules.maxWaitMs() != QueueRules.NO_MAX_WAIT
-                    && release.releaseAtNanos() > (release.enqueuedAtMs() + rules.maxWaitMs()) * NANOS_PER_MS) {
+                    && release.releaseAtNanos() > (sinceMs + rules.maxWaitMs()) * NANOS_PER_MS) {
                 faults.add(name(release) + " is released after max-wait");
             }
             if (deadlineMs != null && release.releaseAtNanos() > deadlineMs * NANOS_PER_MS) {
@@ -422,7 +455,7 @@ public final class QueueAudit {
                     faults.add(name(release) + " is released while a higher priority waits since " + higherMs);
                 }
             }
-            queuedAtMs.merge(share.priority(), first(request).decidedAtMs(), Math::min);
+            queuedAtMs.merge(share.priority(), sinceMs(request), Math::min);
         }
     }
 

@@ -52,6 +52,7 @@ public final class ByAvro {
                 .setSizeBytes(request.sizeBytes())
                 .setAttributes(request.attributes())
                 .setDeadline(AvroBytes.toInstant(request.deadlineMs()))
+                .setNotBefore(AvroBytes.toInstant(request.notBeforeMs()))
                 .setPayload(AvroBytes.toBuffer(request.payload()))
                 .setQueue(request.queue())
                 .setLimitOverride(override(request.limitOverride()))

@@ -212,6 +212,21 @@ class QueueAuditTest extends AuditedHistory {
     }
 
     @Test
+    void a_release_before_the_time_of_its_request_is_found_and_max_wait_counts_from_it() {
+        replace(8, 3_000L);
+        change(4, 5, 8_000 * MS);
+        assertThat(faults()).isEmpty();
+        change(4, 5, 8_000 * MS + 1);
+        assertThat(faults()).containsExactly("q#5 (h) is released after max-wait");
+        change(4, 5, 3_000 * MS - 1);
+        assertThat(faults()).containsExactly("q#5 (h) is released before 3000, its notBefore");
+    }
+
+    private void replace(int offset, long notBeforeMs) {
+        requests.set(offset, requests.get(offset).toBuilder().notBeforeMs(notBeforeMs).build());
+    }
+
+    @Test
     void an_expiry_at_another_time_than_the_deadline_is_found() {
         decisions.removeIf(decision -> decision.outcome() == Outcome.EXPIRED);
         decision(3, Outcome.EXPIRED, Reason.WAITED_TOO_LONG, 901);

@@ -238,6 +238,7 @@ class ByHandTest {
                 .sizeBytes(orNull(this::number))
                 .attributes(attributes())
                 .deadlineMs(orNull(this::number))
+                .notBeforeMs(orNull(this::number))
                 .payload(payload())
                 .queue(orNull(this::text))
                 .limitOverride(orNull(() -> new LimitOverride(number(), number())))

@@ -132,6 +132,7 @@ final class RecordSamples {
                 "{\"requestId\":\"r1\",\"client\":\"c1\",\"kind\":\"CANCEL\",\"queue\":\"sms\",\"tier\":null,\"payload\":null}",
                 "{\"requestId\":\"r1\",\"client\":\"c1\",\"kind\":\"CANCEL\"}",
                 "{\"requestId\":\"r1\",\"client\":\"c1\",\"reserve\":\"60s\"}",
+                "{\"requestId\":\"r1\",\"client\":\"c1\",\"notBefore\":2000}",
                 "{\"requestId\":\"r2\",\"client\":\"c1\",\"kind\":\"SETTLE\",\"settles\":\"r1\",\"cost\":0,\"reserve\":null}",
                 "{\"requestId\":\"r1\",\"client\":\"c1\",\"kind\":\"RENEW\"}",
                 "{\"requestId\":\"r1\",\"client\":\"c1\",\"limitOverride\":{\"limit\":9,\"windowMs\":60000}}",

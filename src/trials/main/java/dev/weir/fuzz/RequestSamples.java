@@ -62,6 +62,7 @@ final class RequestSamples {
                 .sizeBytes(SIZES[random.nextInt(SIZES.length)])
                 .attributes(attributes)
                 .deadlineMs(DEADLINES[random.nextInt(DEADLINES.length)])
+                .notBeforeMs(mayReserve && random.nextInt(4) == 0 ? DEADLINES[random.nextInt(DEADLINES.length)] : null)
                 .payload(random.nextInt(4) == 0 ? new byte[] {1, 2, 3} : null)
                 .queue(kind == RequestKind.CANCEL && random.nextBoolean() ? "sms" : null)
                 .limitOverride(

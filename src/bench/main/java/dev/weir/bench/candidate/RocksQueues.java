@@ -33,11 +33,12 @@ public final class RocksQueues implements AutoCloseable {
 
     /** Opens the stores. */
     public StoredQueues open() {
-        stores = Stream.of("states", "slots", "tickets", "expiry-timers", "timers")
+        stores = Stream.of("states", "slots", "tickets", "expiry-timers", "timers", "schedule")
                 .map(name -> new RocksStore(name, directory, SETTINGS))
                 .toList();
         StoredQueues.Parts parts =
-                new StoredQueues.Parts(stores.get(0), stores.get(1), stores.get(2), stores.get(3), stores.get(4));
+                new StoredQueues.Parts(
+                        stores.get(0), stores.get(1), stores.get(2), stores.get(3), stores.get(4), stores.get(5));
         return new StoredQueues(parts, IdempotencyCache.inMemory(0, 0), true);
     }
 

@@ -198,6 +198,7 @@ public final class RequestJson {
         Long sizeBytes;
         Map<String, String> attributes = Map.of();
         Long deadlineMs;
+        Long notBeforeMs;
         byte[] payload;
         String queue;
         LimitOverride limitOverride;
@@ -251,6 +252,7 @@ public final class RequestJson {
                 case "sizeBytes" -> sizeBytes = isNull ? null : (Long) wholeNumber(field, json);
                 case "attributes" -> attributes = attributes(json);
                 case "deadline" -> deadlineMs = isNull ? null : (Long) wholeNumber(field, json);
+                case "notBefore" -> notBeforeMs = isNull ? null : (Long) wholeNumber(field, json);
                 case "payload" -> payload = isNull ? null : base64(json);
                 case "queue" -> queue = isNull ? null : string(field, json);
                 case "limitOverride" -> limitOverride = isNull ? null : limitOverride(json);
@@ -292,6 +294,7 @@ public final class RequestJson {
                     sizeBytes,
                     attributes,
                     deadlineMs,
+                    notBeforeMs,
                     payload,
                     queue,
                     limitOverride,

@@ -305,7 +305,7 @@ class WorkerAttemptsTest {
 
     private static String receipt(String requestId, int number) {
         Receipt.FlowName flow = new Receipt.FlowName("", requestId);
-        return new Receipt("q", Map.of(), flow, 7, number).text();
+        return new Receipt("q", Map.of(), flow, 7, Request.Source.NONE, number).text();
     }
 
     private static CompletableFuture<Decision> decided(Request request, Reason reason) {

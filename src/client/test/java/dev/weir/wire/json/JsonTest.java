@@ -36,7 +36,7 @@ class JsonTest {
     void a_request_with_every_field() {
         Request request = RequestJson.read(
                 "{\"requestId\":\"r1\",\"client\":\"c1\",\"kind\":\"SETTLE\",\"timestamp\":1000,\"tier\":\"free\","
-                        + "\"cost\":-5,\"sizeBytes\":9,\"attributes\":{\"endpoint\":\"/a\"},\"deadline\":2000,"
+                        + "\"cost\":-5,\"sizeBytes\":9,\"attributes\":{\"endpoint\":\"/a\"},\"deadline\":2000,\"notBefore\":1500,"
                         + "\"payload\":\"AQID\",\"limitOverride\":{\"windowMs\":60000,\"limit\":0},\"policyId\":\"p\","
                         + "\"reserve\":\"60s\",\"settles\":\"r0\",\"partition\":3,\"offset\":14}",
                 5,
@@ -50,6 +50,7 @@ class JsonTest {
                         .sizeBytes(9L)
                         .attributes(Map.of("endpoint", "/a"))
                         .deadlineMs(2_000L)
+                        .notBeforeMs(1_500L)
                         .payload(new byte[] {1, 2, 3})
                         .limitOverride(new LimitOverride(0, 60_000))
                         .policyId("p")

@@ -56,6 +56,13 @@ public final class Attempts {
         }
     }
 
+    private static final Comparator<Numbered> OLDEST_FIRST = Comparator.comparingLong(Numbered::number)
+            .thenComparing(one -> one.place.flow())
+            .thenComparingLong(one -> one.place.position());
+
+    /** A request that waits for another attempt. Those that have waited for their time can have the number of others. */
+    private record Numbered(long number, Place place) {}
+
     /** A released request whose next attempt is due. */
     record Retry(Place head, long number, long headCost, long headEnqueuedAtMs, long headExpiresAtMs) implements Head {
 
@@ -78,7 +85,8 @@ public final class Attempts {
 
     private NavigableSet<Timed> timed = Collections.emptyNavigableSet();
     private NavigableMap<Flow, TreeMap<Long, Retry>> due = Collections.emptyNavigableMap(); // by position
-    private NavigableMap<Long, Place> waiting = Collections.emptyNavigableMap(); // those in backoff or due, by number
+    private NavigableSet<Numbered> waiting = Collections.emptyNavigableSet(); // those in backoff or due
+    private long lastPosition = -1;
     private long dueCount;
     private InFlightCounts inFlight = InFlightCounts.NONE;
     private Map<String, Long> slotsByValue = Map.of();
@@ -90,7 +98,7 @@ public final class Attempts {
         if (inFlight == InFlightCounts.NONE) {
             timed = new TreeSet<>(SOONEST_FIRST);
             due = new TreeMap<>();
-            waiting = new TreeMap<>();
+            waiting = new TreeSet<>(OLDEST_FIRST);
             inFlight = new InFlightCounts();
             slotsByValue = new HashMap<>();
         }
@@ -134,9 +142,10 @@ public final class Attempts {
 
     private void add(Timed added) {
         makeRoom();
+        lastPosition = Math.max(lastPosition, added.place.position());
         timed.add(added);
         if (!added.isInFlight) {
-            waiting.put(added.number, added.place);
+            waiting.add(new Numbered(added.number, added.place));
         }
         count(added, 1);
     }
@@ -157,7 +166,8 @@ public final class Attempts {
     void addDue(Place place, Attempted attempted) {
         makeRoom();
         due.computeIfAbsent(place.flow(), flow -> new TreeMap<>()).put(place.position(), Retry.of(place, attempted));
-        waiting.put(attempted.request().number(), place);
+        waiting.add(new Numbered(attempted.request().number(), place));
+        lastPosition = Math.max(lastPosition, place.position());
         dueCount++;
     }
 
@@ -169,7 +179,7 @@ public final class Attempts {
     boolean remove(Place place, Attempted attempted) {
         Timed removed = Timed.of(place, attempted);
         if (!removed.isInFlight) {
-            waiting.remove(removed.number);
+            waiting.remove(new Numbered(removed.number, place));
         }
         if (timed.remove(removed)) {
             count(removed, -1);
@@ -196,9 +206,9 @@ public final class Attempts {
 
     /** Returns the place of a request below a number that waits for another attempt; null if none does. */
     Place firstBelow(long number) {
-        return waiting.isEmpty() || waiting.firstKey() >= number
+        return waiting.isEmpty() || waiting.first().number() >= number
                 ? null
-                : waiting.firstEntry().getValue();
+                : waiting.first().place();
     }
 
     /** Returns the retry of a flow that leaves next; null if none is due. */
@@ -218,6 +228,11 @@ public final class Attempts {
     /** Returns the flows in which a retry is due. */
     Set<Flow> dueFlows() {
         return due.keySet();
+    }
+
+    /** Returns a position that no request has exceeded; -1 if there was none. */
+    long lastPosition() {
+        return lastPosition;
     }
 
     public boolean isEmpty() {

@@ -277,7 +277,7 @@ public final class FlowQueue implements Head {
     private void setHead(Waiting waiting) {
         headCost = waiting.cost();
         headNumber = waiting.number();
-        headEnqueuedAtMs = waiting.enqueuedAtMs();
+        headEnqueuedAtMs = waiting.sinceMs();
         headExpiresAtMs = waiting.expiresAtMs();
     }
 

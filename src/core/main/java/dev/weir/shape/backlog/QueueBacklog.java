@@ -17,6 +17,7 @@ public final class QueueBacklog {
     private long requests;
     private long tokens;
     private long retries;
+    private long scheduled;
     private final InFlightCounts inFlight = new InFlightCounts();
 
     /**
@@ -58,6 +59,18 @@ public final class QueueBacklog {
     /** Adds a request that waits for another attempt, which {@link #add} counts too; or removes some. */
     void addRetries(long more) {
         retries += more;
+    }
+
+    /** Adds requests that wait for their time, or removes some. They have no tokens, and count for no tier. */
+    void addScheduled(long more) {
+        requests += more;
+        scheduled += more;
+        onWaiting.accept(more);
+    }
+
+    /** Returns the number of waiting requests that wait for their time. */
+    public long scheduled() {
+        return scheduled;
     }
 
     /** Returns the number of waiting requests that wait for another attempt. */
@@ -113,11 +126,12 @@ public final class QueueBacklog {
     }
 
     /**
-     * Returns the number of requests that wait in tiers of this priority or a higher one. Takes O(tiers of the rules).
+     * Returns the number of requests that wait in tiers of this priority or a higher one, with all that wait for their
+     * time, which cannot be evicted. Takes O(tiers of the rules).
      */
     public long requestsFrom(int priority, QueueRules rules) {
-        long named = 0;
-        long from = 0;
+        long named = scheduled;
+        long from = scheduled;
         for (Map.Entry<String, TierShare> tier : rules.tiers().entrySet()) {
             long ofTier = requestsByTier.getOrDefault(tier.getKey(), 0L);
             named += ofTier;

@@ -9,11 +9,15 @@ import dev.weir.shape.rules.Flow;
  * @param slots the slots of each flow
  * @param tickets the places of requests; of several requests with the same ticket, the newest
  * @param expiryTimers the places of requests that may expire before others ahead of them
+ * @param schedule the requests that wait for their time
+ * @param scheduleTickets the keys of these requests; of several with the same ticket, the newest
  */
 public record QueueStore(
         KeyValueTable<Place, Slot> slots,
         KeyValueTable<Ticket, Place> tickets,
-        KeyValueTable<ExpiryTimer, Place> expiryTimers) {
+        KeyValueTable<ExpiryTimer, Place> expiryTimers,
+        ScheduleTable schedule,
+        KeyValueTable<Ticket, ScheduleKey> scheduleTickets) {
 
     /**
      * A slot of a flow.

@@ -42,6 +42,12 @@ public sealed interface Slot {
                     : new Waiting(admission, number, enqueuedAtMs, expiresAtMs, hasTicket, null);
         }
 
+        /** Returns when it began to wait for its turn: when it was queued, or at the time for which it had waited. */
+        public long sinceMs() {
+            Long notBeforeMs = admission.request().notBeforeMs();
+            return notBeforeMs == null ? enqueuedAtMs : Math.max(enqueuedAtMs, notBeforeMs);
+        }
+
         /** Returns the cost in tokens. */
         public long cost() {
             return admission.request().cost();

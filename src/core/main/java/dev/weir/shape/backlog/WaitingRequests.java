@@ -26,7 +26,7 @@ import java.util.function.Consumer;
 
 /**
  * The waiting requests of a bucket, in each order that is needed: which leaves next, which expires next, which is
- * newest; and the released ones that have not ended. It has no notion of pace and emits no decisions.
+ * newest; the released ones that have not ended; and those that wait for their time. It has no notion of pace and emits no decisions.
  *
  * <p>If its rules have slots, a request keeps its place when it is released. Positions of a flow that is empty start
  * again with the number of the next request then, so that no place is used twice. A retry leaves before all of its flow
@@ -46,10 +46,12 @@ public final class WaitingRequests {
     private final Attempts attempts = new Attempts();
     private final ServiceTimes times = new ServiceTimes();
     private FairScheduler scheduler;
+    private final ScheduledRequests scheduled;
     private QueueRules rules;
     private Pacing pacing;
     private boolean hasMinShares;
     private boolean isChanged;
+    private long latestNumber; // of those that wait
     private Head next; // null if it has to be looked up
 
     /**
@@ -57,10 +59,16 @@ public final class WaitingRequests {
      *
      * @param pacing the pacing of the rules
      * @param contents a summary of what waits, which the backlog already counts; null to start without requests
+     * @param schedule a summary of what waits for its time, which the backlog already counts
      * @param backlog counts what waits in all buckets of the queue; this one updates it
      */
     public WaitingRequests(
-            QueueRules rules, Pacing pacing, BucketContents contents, QueueStore store, QueueBacklog backlog) {
+            QueueRules rules,
+            Pacing pacing,
+            BucketContents contents,
+            ScheduleSummary schedule,
+            QueueStore store,
+            QueueBacklog backlog) {
         this.rules = rules;
         this.pacing = pacing;
         hasMinShares = rules.hasMinShares();
@@ -69,13 +77,17 @@ public final class WaitingRequests {
         expiryTimers = new ExpiryTimers(store.expiryTimers());
         flowTable = new FlowTable(rules);
         scheduler = new FairScheduler(rules.tiers());
+        scheduled = new ScheduledRequests(schedule, store, backlog);
         if (contents != null) {
             restore(contents);
         }
     }
 
     private void restore(BucketContents contents) {
-        contents.flows().forEach(figures -> flowTable.add(new FlowQueue(figures, store.slots())));
+        for (BucketContents.FlowSummary figures : contents.flows()) {
+            flowTable.add(new FlowQueue(figures, store.slots()));
+            latestNumber = Math.max(latestNumber, figures.tail().number());
+        }
         expiryTimers.restore(contents.expiryTimers());
         times.restore(contents.times());
         contents.attempts().forEach(this::restore);
@@ -139,6 +151,7 @@ public final class WaitingRequests {
         all.sort(Comparator.comparingLong(FlowQueue::headNumber).thenComparing(FlowQueue::flow));
         for (FlowQueue queue : all) {
             flowTable.add(queue);
+            latestNumber = Math.max(latestNumber, queue.tailNumber());
             scheduler.enter(queue.flow(), expectedService(queue.flow(), queue.headCost()));
             backlog.add(queue.flow().tier(), queue.size(), queue.tokens());
             backlog.addHead(queue.headEnqueuedAtMs());
@@ -184,14 +197,22 @@ public final class WaitingRequests {
         return flowTable.occupancy();
     }
 
-    /** Returns the number of waiting requests, with those that wait for another attempt. */
+    /** Returns the number of waiting requests, with those that wait for another attempt or for their time. */
     public long size() {
-        return flowTable.size() + attempts.waiting();
+        return flowTable.size() + attempts.waiting() + scheduled.size();
     }
 
-    /** Returns whether no request waits for its turn. Some may be in flight, or wait for the end of their backoff. */
+    /**
+     * Returns whether no request waits for its turn. Some may be in flight, or wait for the end of their backoff or for
+     * their time.
+     */
     public boolean isEmpty() {
         return flowTable.flows() == 0 && !attempts.hasDue();
+    }
+
+    /** Returns the requests that wait for their time. */
+    public ScheduledRequests scheduled() {
+        return scheduled;
     }
 
     /** Returns the released requests that have not ended. */
@@ -292,12 +313,19 @@ public final class WaitingRequests {
         throw new IllegalStateException("no request waits at " + place);
     }
 
-    /** Appends a request to a flow. */
-    public void enter(Flow flow, Admission admission, long number, long enqueuedAtMs, long expiresAtMs) {
+    /**
+     * Appends a request to a flow.
+     *
+     * @param arrival its number in the order of arrival; it counts as having arrived last even if it has waited for its
+     *     time
+     */
+    public void enter(Flow flow, Admission admission, long arrival, long enqueuedAtMs, long expiresAtMs) {
         noteChange();
+        long number = Math.max(arrival, latestNumber);
+        latestNumber = number;
         FlowQueue queue = flowTable.get(flow);
-        if (queue == null) {
-            backlog.addHead(enqueuedAtMs);
+        boolean isFirst = queue == null;
+        if (isFirst) {
             queue = new FlowQueue(flow, store.slots(), startOf(number));
             if (!attempts.hasDue(flow)) {
                 scheduler.enter(
@@ -309,14 +337,20 @@ public final class WaitingRequests {
         ExpiryTimer timer = queue.expiresInOrder(expiresAtMs) ? null : expiryTimers.set(expiresAtMs, queue.next());
         takeTicket(ticket(admission), queue.next());
         queue.append(new Waiting(admission, number, enqueuedAtMs, expiresAtMs, true, timer), pacing);
+        if (isFirst) {
+            backlog.addHead(queue.headEnqueuedAtMs());
+        }
         flowTable.add(queue);
         backlog.add(
                 flow.tier(), 1, QueueOccupancy.cappedCost(admission.request().cost()));
     }
 
-    /** Returns the position of a flow's first request: numbers grow faster than positions, and so no place is in use. */
+    /**
+     * Returns the position of a flow's first request, so that its place is not in use. Numbers grow faster than positions,
+     * unless requests have waited for their time.
+     */
     private long startOf(long number) {
-        return rules.inFlight() == null && attempts.isEmpty() ? 0 : number;
+        return rules.inFlight() == null && attempts.isEmpty() ? 0 : Math.max(number, attempts.lastPosition() + 1);
     }
 
     /**

@@ -94,7 +94,11 @@ final class PartitionsHarness {
                         .computeIfAbsent(
                                 bucket,
                                 id -> new QueueStore(
-                                        new HeapQueueStore<>(), new HeapQueueStore<>(), new HeapQueueStore<>()));
+                                        new HeapQueueStore<>(),
+                                        new HeapQueueStore<>(),
+                                        new HeapQueueStore<>(),
+                                        new HeapSchedule(),
+                                        new HeapQueueStore<>()));
             }
 
             @Override

@@ -16,6 +16,8 @@ import dev.weir.shape.backlog.BucketContents.TaggedFlows;
 import dev.weir.shape.backlog.BucketContents.Tags;
 import dev.weir.shape.backlog.BucketContents.TierOrder;
 import dev.weir.shape.backlog.BucketContents.TierOwed;
+import dev.weir.shape.backlog.ScheduleKey;
+import dev.weir.shape.backlog.ScheduleSummary;
 import dev.weir.shape.rules.BucketId;
 import dev.weir.shape.rules.Flow;
 import dev.weir.shape.timer.TimerKey;
@@ -23,6 +25,7 @@ import dev.weir.shape.total.OutflowState;
 import dev.weir.time.DueTime;
 import java.util.ArrayList;
 import java.util.List;
+import java.util.Optional;
 
 /**
  * Encodes the state of a bucket. The state is written with each release, so the format is short for flows in which one
@@ -36,6 +39,7 @@ import java.util.List;
  *            with flag 4: tokens of a single flow ahead±, weight
  *            with flag 8: attempts (n × tier value position number cost slots stage until± start±)
  *            with flag 16: times (n × has flow, tier value if so, eighths)
+ *            with flag 32: the requests that wait for their time, the time and number of the first
  *   flow     tier  value  flags  first  cost  number  enqueuedAt±
  *            expiresAt± without flag 1  latest expiry± without flag 2
  *            without flag 4: size − 1, last − first, tokens, tail number − number, tail cost,
@@ -55,6 +59,7 @@ public final class BucketCodec {
     private static final int SINGLE_FLOW = 4;
     private static final int ATTEMPTS = 8;
     private static final int TIMES = 16;
+    private static final int SCHEDULED = 32;
 
     private static final List<AttemptSummary.Stage> STAGES =
             List.of(AttemptSummary.Stage.IN_FLIGHT, AttemptSummary.Stage.BACKOFF, AttemptSummary.Stage.DUE);
@@ -97,6 +102,7 @@ public final class BucketCodec {
         out.writeByte((contents == null ? 0 : LISTED)
                 | (hasAttempts ? ATTEMPTS : 0)
                 | (hasTimes ? TIMES : 0)
+                | (state.schedule().first().isPresent() ? SCHEDULED : 0)
                 | (order instanceof TaggedFlows ? TAGGED : order instanceof SingleFlow ? SINGLE_FLOW : 0));
         if (contents != null) {
             out.write(contents.flows().size());
@@ -121,6 +127,11 @@ public final class BucketCodec {
         if (hasTimes) {
             writeTimes(contents.times(), out);
         }
+        state.schedule().first().ifPresent(first -> {
+            out.write(state.schedule().requests());
+            out.write(first.atMs());
+            out.write(first.number());
+        });
         return out.written();
     }
 
@@ -138,7 +149,10 @@ public final class BucketCodec {
         }
         int flags = in.readByte();
         BucketContents contents = (flags & LISTED) == 0 ? null : readContents(in, flags);
-        return new BucketState(id, limit, perMs, burst, outflow, contents, timers);
+        ScheduleSummary schedule = (flags & SCHEDULED) == 0
+                ? ScheduleSummary.NONE
+                : new ScheduleSummary(in.read(), Optional.of(new ScheduleKey(in.read(), in.read())));
+        return new BucketState(id, limit, perMs, burst, outflow, contents, schedule, timers);
     }
 
     private static BucketContents readContents(StateBytes in, int bucketFlags) {

@@ -6,6 +6,7 @@ import dev.weir.shape.QueueOrders;
 import dev.weir.shape.QueueState;
 import dev.weir.shape.backlog.QueueStore.ExpiryTimer;
 import dev.weir.shape.backlog.QueueStore.Place;
+import dev.weir.shape.backlog.ScheduleKey;
 import dev.weir.shape.backlog.Slot;
 import dev.weir.shape.rules.Flow;
 import dev.weir.shape.rules.InFlightCaps;
@@ -33,6 +34,7 @@ import java.util.TreeMap;
  *            version  2  attempt  failures  phase  error (0, or 1 text)  (as in 0, from number on)
  *   phase    0 slots started-at± until±, 1 if it is claimed, charge, or else  1 until±
  *   place    version  tier  value  position
+ *   key of a schedule  version  time  number
  *   queue    version  id  version  limit  per  burst  capacity  max-wait  look-ahead
  *            tiers (n × name priority± weight least share)  fair-by  key (n × name)
  *            flags  total (with flag 1: limit per capacity)
@@ -166,6 +168,18 @@ public final class QueueCodec {
     public static Place decodePlace(byte[] bytes) {
         StateBytes in = StateBytes.toRead(bytes, VERSION, "a queue's state");
         return new Place(new Flow(in.readText(), in.readText()), in.read());
+    }
+
+    public static byte[] encode(ScheduleKey key) {
+        StateBytes out = StateBytes.toWrite(VERSION);
+        out.write(key.atMs());
+        out.write(key.number());
+        return out.written();
+    }
+
+    public static ScheduleKey decodeScheduleKey(byte[] bytes) {
+        StateBytes in = StateBytes.toRead(bytes, VERSION, "a queue's state");
+        return new ScheduleKey(in.read(), in.read());
     }
 
     public static byte[] encode(QueueState state) {

@@ -4,6 +4,8 @@ import static org.assertj.core.api.Assertions.assertThat;
 
 import dev.weir.shape.BucketState;
 import dev.weir.shape.backlog.BucketContents;
+import dev.weir.shape.backlog.ScheduleKey;
+import dev.weir.shape.backlog.ScheduleSummary;
 import dev.weir.shape.backlog.BucketContents.AttemptSummary;
 import dev.weir.shape.backlog.BucketContents.BoundsSummary;
 import dev.weir.shape.backlog.BucketContents.ExpiryTimerCount;
@@ -27,6 +29,7 @@ import dev.weir.storage.QueueKeys;
 import dev.weir.time.DueTime;
 import java.util.Arrays;
 import java.util.List;
+import java.util.Optional;
 import org.junit.jupiter.api.Test;
 
 class BucketCodecTest {
@@ -95,6 +98,8 @@ class BucketCodecTest {
                 new TimerKey("q", null, 3, MS * 1_000_000, 62, 1L << 40), new TimerKey("q", "gold", 3, MS, 2, 0));
         for (BucketState state : List.of(
                 new BucketState(ID, 1, 1_000, 1, OUTFLOW, null, List.of()),
+                new BucketState(ID, 1, 1_000, 1, OUTFLOW, null, List.of())
+                        .withSchedule(new ScheduleSummary(1_000_000, Optional.of(new ScheduleKey(1L << 41, 7)))),
                 new BucketState(ID, Long.MAX_VALUE, 1, 1L << 40, OUTFLOW, BucketContents.EMPTY, timers),
                 new BucketState(ID, 5, 7, 9, OUTFLOW, new BucketContents(flows, null, List.of()), timers),
                 new BucketState(

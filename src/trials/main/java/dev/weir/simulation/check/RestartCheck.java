@@ -174,6 +174,7 @@ final class RestartCheck {
         return view == null
                 ? null
                 : new QueueView(view.rules(), view.isDeleted(), view.backlog(), kept(view.buckets()))
+                        .withScheduled(view.scheduled())
                         .withInFlight(view.inFlight());
     }
 

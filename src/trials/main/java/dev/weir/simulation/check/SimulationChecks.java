@@ -99,6 +99,7 @@ public final class SimulationChecks {
                     requireEmpty(task, Stores.QUEUE_TICKETS);
                     requireEmpty(task, Stores.QUEUE_EXPIRY_TIMERS);
                     requireEmpty(task, Stores.QUEUE_TIMERS);
+                    requireEmpty(task, Stores.QUEUE_SCHEDULE);
                 } else if (task.slot.role() == SimulatedTaskSlot.Role.DECIDE) {
                     requireEmpty(task, Stores.WAITING_REQUESTS);
                 } else if (task.slot.role() == SimulatedTaskSlot.Role.LEND) {

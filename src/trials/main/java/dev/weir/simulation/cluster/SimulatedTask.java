@@ -83,6 +83,7 @@ public final class SimulatedTask {
             Stores.QUEUE_TICKETS,
             Stores.QUEUE_EXPIRY_TIMERS,
             Stores.QUEUE_TIMERS,
+            Stores.QUEUE_SCHEDULE,
             Stores.QUEUE_IDEMPOTENCY);
     /** Requests of the simulation select no partition for replies. */
     public static final ReplyPartitions NO_REPLIES = new ReplyPartitions(0);

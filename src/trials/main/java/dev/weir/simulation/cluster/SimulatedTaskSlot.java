@@ -39,6 +39,7 @@ public record SimulatedTaskSlot(Role role, int partition) implements Comparable<
                         Stores.QUEUE_TICKETS,
                         Stores.QUEUE_EXPIRY_TIMERS,
                         Stores.QUEUE_TIMERS,
+                        Stores.QUEUE_SCHEDULE,
                         Stores.QUEUE_IDEMPOTENCY)),
         LEND(SHAPING, List.of(TOPICS.leaseRequests()), List.of(Stores.LEDGERS, Stores.LEDGER_SEGMENTS)),
         CHECK(SHAPING, List.of(TOPICS.policies()), List.of(Stores.GOOD_POLICIES));

@@ -1,0 +1,41 @@
+package dev.weir.shape;
+
+import dev.weir.shape.backlog.HeapSchedule;
+import dev.weir.shape.backlog.ScheduleKey;
+import dev.weir.shape.backlog.ScheduleTable;
+import dev.weir.shape.backlog.Slot;
+
+/** A schedule on the heap that counts its calls. */
+final class CountedSchedule implements ScheduleTable {
+
+    private final HeapSchedule entries = new HeapSchedule();
+    long calls;
+
+    @Override
+    public Slot.Waiting get(ScheduleKey key) {
+        calls++;
+        return entries.get(key);
+    }
+
+    @Override
+    public void put(ScheduleKey key, Slot.Waiting value) {
+        calls++;
+        entries.put(key, value);
+    }
+
+    @Override
+    public void delete(ScheduleKey key) {
+        calls++;
+        entries.delete(key);
+    }
+
+    @Override
+    public ScheduleKey firstFrom(ScheduleKey from) {
+        calls++;
+        return entries.firstFrom(from);
+    }
+
+    int size() {
+        return entries.size();
+    }
+}
