@@ -20,7 +20,8 @@ import java.util.TreeMap;
  * @param source the position at which the request was read
  * @param attempt the number of the attempt, from 1
  */
-public record Receipt(String queue, Map<String, String> key, FlowName flow, long position, Request.Source source, int attempt) {
+public record Receipt(
+        String queue, Map<String, String> key, FlowName flow, long position, Request.Source source, int attempt) {
 
     /** The most characters of a text. */
     public static final int MAX_LENGTH = 65_536;
@@ -82,7 +83,11 @@ public record Receipt(String queue, Map<String, String> key, FlowName flow, long
             long partition = readNumber(in) - 1;
             long offset = readNumber(in) - 1;
             long attempt = readNumber(in);
-            if (in.hasRemaining() || position < 0 || partition != (int) partition || attempt < 1 || attempt > Integer.MAX_VALUE) {
+            if (in.hasRemaining()
+                    || position < 0
+                    || partition != (int) partition
+                    || attempt < 1
+                    || attempt > Integer.MAX_VALUE) {
                 throw notReceipt();
             }
             return new Receipt(queue, key, flow, position, new Request.Source((int) partition, offset), (int) attempt);

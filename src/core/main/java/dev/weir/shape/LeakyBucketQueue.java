@@ -246,8 +246,8 @@ final class LeakyBucketQueue {
         while (isPurging() && budget.trySpend()) {
             Place place = waitingRequests.firstBelow(purgedBelow);
             ScheduledRequests scheduled = waitingRequests.scheduled();
-            Admission purged = (place != null ? remove(place) : scheduled.remove(scheduled.firstBelow(purgedBelow)))
-                    .admission();
+            Admission purged =
+                    (place != null ? remove(place) : scheduled.remove(scheduled.firstBelow(purgedBelow))).admission();
             answer(purged, QueueDecisions.purged(purged, nowMs()));
         }
     }
@@ -269,7 +269,8 @@ final class LeakyBucketQueue {
         enterDue(new WorkBudget(MAX_ENTERING)); // they go before it
         Decision decision = answers().toRequest(admission, enqueuedAtMs);
         QueueRules rules = terms.rules();
-        boolean isAdmitted = decision.outcome() == Outcome.QUEUED && admission.request().kind() != RequestKind.PEEK;
+        boolean isAdmitted =
+                decision.outcome() == Outcome.QUEUED && admission.request().kind() != RequestKind.PEEK;
         if (isAdmitted && QueueForecast.isEarly(admission.request(), nowMs())) {
             ScheduleKey key = new ScheduleKey(admission.request().notBeforeMs(), number);
             waitingRequests
@@ -321,8 +322,8 @@ final class LeakyBucketQueue {
             QueueStore.Ticket ticket = WaitingRequests.ticket(cancel);
             ScheduledRequests scheduled = waitingRequests.scheduled();
             ScheduleKey early = scheduled.find(ticket);
-            Admission withdrawn = (early == null ? remove(waitingRequests.find(ticket)) : scheduled.remove(early))
-                    .admission();
+            Admission withdrawn =
+                    (early == null ? remove(waitingRequests.find(ticket)) : scheduled.remove(early)).admission();
             answer(withdrawn, QueueDecisions.cancelled(withdrawn, nowMs()));
         }
     }

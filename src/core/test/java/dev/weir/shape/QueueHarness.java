@@ -45,10 +45,8 @@ public final class QueueHarness {
     final HeapQueueStore<Ticket, ScheduleKey> scheduleTickets = new HeapQueueStore<>();
 
     /** The store of the queue without key is the first one. */
-    final Map<BucketId, QueueStore> stores =
-            new HashMap<>(Map.of(
-                    new BucketId("q", List.of()),
-                    new QueueStore(slots, tickets, expiryTimers, schedule, scheduleTickets)));
+    final Map<BucketId, QueueStore> stores = new HashMap<>(Map.of(
+            new BucketId("q", List.of()), new QueueStore(slots, tickets, expiryTimers, schedule, scheduleTickets)));
 
     final IdempotencyCache idempotencyCache = IdempotencyCache.inMemory(100, 0);
     final List<Request> requests = new ArrayList<>();

@@ -70,8 +70,21 @@ class ScheduledQueueModelTest {
 
     @ParameterizedTest
     @CsvSource({
-        "1, PACED", "2, PACED", "3, PACED", "4, PACED", "5, FAST", "6, FAST", "7, FAST", "8, FAST",
-        "9, TOTAL", "10, TOTAL", "11, TOTAL", "12, SLOTS", "13, SLOTS", "14, SLOTS", "15, SLOTS"
+        "1, PACED",
+        "2, PACED",
+        "3, PACED",
+        "4, PACED",
+        "5, FAST",
+        "6, FAST",
+        "7, FAST",
+        "8, FAST",
+        "9, TOTAL",
+        "10, TOTAL",
+        "11, TOTAL",
+        "12, SLOTS",
+        "13, SLOTS",
+        "14, SLOTS",
+        "15, SLOTS"
     })
     void each_request_ends_once_and_is_not_released_before_its_time(long seed, Kind kindOfQueue) {
         random = new Random(seed);
@@ -98,8 +111,8 @@ class ScheduledQueueModelTest {
     private QueueRules randomRules() {
         QueueRules.Builder builder =
                 switch (kind) {
-                    case PACED, TOTAL -> QueueRules.builder("q", 50 + random.nextInt(300), 1_000)
-                            .burst(1 + random.nextInt(3));
+                    case PACED, TOTAL ->
+                        QueueRules.builder("q", 50 + random.nextInt(300), 1_000).burst(1 + random.nextInt(3));
                     case FAST -> QueueRules.builder("q", 100_000, 1_000).burst(1_000);
                     case SLOTS -> QueueRules.builder("q", new InFlightRules(2 + random.nextInt(3), 30, 60, 3, 10));
                 };
@@ -133,10 +146,8 @@ class ScheduledQueueModelTest {
         String key = rules.isKeyed() ? KEYS[random.nextInt(KEYS.length)] : "";
         Job job = new Job("r" + step, "c" + random.nextInt(3), key, notBeforeMs);
         Long deadlineMs = random.nextInt(10) == 0 && job.isEarly(nowMs) ? (Long) (notBeforeMs - 1) : null;
-        boolean isFull = waiting.values().stream()
-                        .filter(other -> other.key.equals(key))
-                        .count()
-                >= rules.capacity();
+        boolean isFull =
+                waiting.values().stream().filter(other -> other.key.equals(key)).count() >= rules.capacity();
         Decision decision = send(RequestKind.CONSUME, job, deadlineMs);
         Reason expected = deadlineMs != null ? Reason.TOO_LATE : isFull ? Reason.QUEUE_FULL : Reason.SHAPED;
         if (kind != Kind.SLOTS) { // the model does not know which requests are in flight
@@ -151,7 +162,7 @@ class ScheduledQueueModelTest {
         Request request = Request.builder(job.id, job.client)
                 .kind(requestKind)
                 .tier(TIERS[random.nextInt(TIERS.length)])
-                .cost(kind == Kind.TOTAL ? 1 : random.nextInt(3))
+                .cost(kind == Kind.TOTAL ? 1 : 1 + random.nextInt(2))
                 .attributes(rules.isKeyed() ? Map.of("to", job.key) : Map.of())
                 .deadlineMs(deadlineMs)
                 .notBeforeMs(requestKind == RequestKind.CONSUME ? job.notBeforeMs : null)
@@ -161,7 +172,8 @@ class ScheduledQueueModelTest {
         int before = queue.decisions.size();
         queue.sendNext(QueueRules.withKey(admission, rules), nowMs);
         return queue.decisions.subList(before, queue.decisions.size()).stream()
-                .filter(decision -> decision.requestId().equals(job.id) && decision.source().offset() == queue.number - 1)
+                .filter(decision ->
+                        decision.requestId().equals(job.id) && decision.source().offset() == queue.number - 1)
                 .findFirst()
                 .orElseThrow();
     }
@@ -185,7 +197,7 @@ class ScheduledQueueModelTest {
         queue.command(Action.PURGE, "q", Map.of(), nowMs);
         settle();
         if (kind != Kind.SLOTS) {
-            assertThat(waiting.keySet()).as(context).doesNotContainAnyElementsOf(before);
+            assertThat(waiting.keySet()).as(context).noneMatch(before::contains);
         }
     }
 
@@ -249,7 +261,8 @@ class ScheduledQueueModelTest {
         assertThat(queue.shaper.hasWaiting()).as(context).isFalse();
         assertThat(queue.stores.values()).as(context).allSatisfy(store -> {
             assertThat(Stream.of(store.slots(), store.tickets(), store.scheduleTickets()))
-                    .allSatisfy(table -> assertThat(((HeapQueueStore<?, ?>) table).entries).isEmpty());
+                    .allSatisfy(table ->
+                            assertThat(((HeapQueueStore<?, ?>) table).entries).isEmpty());
             assertThat(store.schedule().firstFrom(ScheduleKey.LEAST)).isNull();
         });
         assertThat(queue.releases.stream().filter(release -> release.attempt() != null))

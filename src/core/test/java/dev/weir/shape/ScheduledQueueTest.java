@@ -39,8 +39,7 @@ class ScheduledQueueTest {
         return send(RequestKind.CONSUME, id, client, notBeforeMs, null, nowMs);
     }
 
-    private Decision send(
-            RequestKind kind, String id, String client, Long notBeforeMs, Long deadlineMs, long nowMs) {
+    private Decision send(RequestKind kind, String id, String client, Long notBeforeMs, Long deadlineMs, long nowMs) {
         QueueRules rules = queue.rules.get("q");
         Request request = Request.builder(id, client)
                 .kind(kind)
@@ -217,7 +216,9 @@ class ScheduledQueueTest {
         queue.runUntil(59_999);
         assertThat(queue.releases).isEmpty();
         queue.runUntil(61_000);
-        assertThat(queue.releases).extracting(release -> release.requestId()).containsExactlyInAnyOrder("later", "also");
+        assertThat(queue.releases)
+                .extracting(release -> release.requestId())
+                .containsExactlyInAnyOrder("later", "also");
         assertThat(queue.releases).allMatch(release -> release.releaseAtNanos() >= 60_000 * MS);
     }
 
@@ -234,9 +235,7 @@ class ScheduledQueueTest {
         queue.cancel("a", "c", 1_000);
         assertThat(queue.decisions)
                 .extracting(Decision::outcome, Decision::reason)
-                .containsExactly(
-                        tuple(Outcome.ALLOWED, Reason.CANCELLED),
-                        tuple(Outcome.DENIED, Reason.CANCELLED));
+                .containsExactly(tuple(Outcome.ALLOWED, Reason.CANCELLED), tuple(Outcome.DENIED, Reason.CANCELLED));
         assertThat(queue.cancel("a", "c", 1_000).reason()).isEqualTo(Reason.NOT_WAITING);
         assertThat(scheduled(1_000)).isEqualTo(new QueueView.ScheduledView(1, 6_000L));
         queue.runUntil(7_000);
@@ -317,7 +316,11 @@ class ScheduledQueueTest {
     void rules_that_change_apply_at_its_time() {
         offer("a", "c", 1_000L, 0);
         offer("b", "c", 1_000L, 0);
-        setRules(QueueRules.builder("q", 1, 1_000).capacity(1).maxWaitMs(5_000).lookAheadMs(0).build());
+        setRules(QueueRules.builder("q", 1, 1_000)
+                .capacity(1)
+                .maxWaitMs(5_000)
+                .lookAheadMs(0)
+                .build());
         queue.runUntil(2_000);
         assertThat(queue.takeReleases()).containsExactly("a@1000", "b@2000");
     }

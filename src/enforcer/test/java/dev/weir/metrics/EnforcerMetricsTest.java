@@ -3,6 +3,7 @@ package dev.weir.metrics;
 import static org.assertj.core.api.Assertions.assertThat;
 
 import dev.weir.event.Release;
+import dev.weir.event.Request;
 import dev.weir.shape.AttemptEnd;
 import dev.weir.shape.rules.QueueRules;
 import dev.weir.shape.rules.TierShare;
@@ -22,6 +23,8 @@ class EnforcerMetricsTest {
             .tiers(Map.of("gold", new TierShare(1, 1)))
             .build();
 
+    private static final Request REQUEST = Request.builder("r", "c").build();
+
     private void release(String tier, long enqueuedAtMs, long releaseAtMs, long nowMs) {
         release("q", tier, enqueuedAtMs, releaseAtMs, nowMs);
     }
@@ -32,7 +35,7 @@ class EnforcerMetricsTest {
                 .enqueuedAtMs(enqueuedAtMs)
                 .releaseAtNanos(releaseAtMs * NANOS_PER_MS)
                 .build();
-        metrics.released(release, rules, nowMs);
+        metrics.released(REQUEST, release, rules, nowMs);
     }
 
     private long releases(String queue, String tier) {
@@ -53,13 +56,25 @@ class EnforcerMetricsTest {
     }
 
     @Test
+    void a_wait_begins_at_the_time_before_which_the_request_must_not_start() {
+        Release release = Release.builder("r", "c", "q")
+                .tier("gold")
+                .releaseAtNanos(90_005 * NANOS_PER_MS)
+                .build();
+        metrics.released(REQUEST.toBuilder().notBeforeMs(90_000L).build(), release, rules, 90_005);
+        assertThat(metrics.waitsMs().get(new EnforcerMetrics.Line("q", "gold")).sum())
+                .isEqualTo(5);
+    }
+
+    @Test
     void a_request_that_is_released_again_counts_once() {
         Release first = Release.builder("r", "c", "q")
                 .tier("gold")
                 .attempt(new Release.Attempt(1, "receipt", 1_000))
                 .build();
-        metrics.released(first, rules, 0);
+        metrics.released(REQUEST, first, rules, 0);
         metrics.released(
+                REQUEST,
                 first.toBuilder()
                         .releaseAtNanos(90_000 * NANOS_PER_MS)
                         .attempt(new Release.Attempt(2, "receipt 2", 1_000))

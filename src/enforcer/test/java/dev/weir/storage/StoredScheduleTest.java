@@ -175,7 +175,8 @@ class StoredScheduleTest {
             carryOut(restarted.tick(restarted.dueNanos(), 1_000), queues);
         }
         assertThat(releases).hasSize(due);
-        assertThat(restarted.queries().view("q", DAY_MS * NANOS_PER_MS).waiting()).isEqualTo(MANY - due);
+        assertThat(restarted.queries().view("q", DAY_MS * NANOS_PER_MS).waiting())
+                .isEqualTo(MANY - due);
     }
 
     private static long usedHeap() {

@@ -392,7 +392,9 @@ class DecidingTest {
                 new Bad(
                         "INVALID_NOT_BEFORE",
                         "notBefore must be at most 30 days after the timestamp, that is 2592000001 ms since 1970",
-                        request("r", "alice", 1).toBuilder().notBeforeMs(2_592_000_002L).build()),
+                        request("r", "alice", 1).toBuilder()
+                                .notBeforeMs(2_592_000_002L)
+                                .build()),
                 new Bad(
                         "PAYLOAD_TOO_LARGE",
                         "payload has 65537 bytes; the maximum is 65536",

@@ -362,7 +362,10 @@ class ShapingTest {
     }
 
     @ParameterizedTest
-    @CsvSource({"'policies: [{id: p, limits: [{algorithm: gcra, limit: 1, per: 1m}]}]'", "'policies: []'"})
+    @CsvSource({
+        "'policies: [{id: p, limits: [{algorithm: gcra, limit: 1, per: 1m}]}]'",
+        "'policies: [{id: p, match: {tier: gold}, limits: [{algorithm: gcra, limit: 1, per: 1m}]}]'"
+    })
     void a_request_that_must_not_start_yet_is_denied_without_a_queue_and_not_charged(String file) throws Exception {
         apply(file);
         Decision denied = ask(request("a").notBeforeMs(500L).build());

@@ -386,9 +386,7 @@ public final class QueueAudit {
             Request request = requestById.get(id(release));
             Long deadlineMs = request == null ? null : request.deadlineMs();
             Long notBeforeMs = request == null ? null : request.notBeforeMs();
-            long sinceMs = notBeforeMs == null
-                    ? release.enqueuedAtMs()
-                    : Math.max(release.enqueuedAtMs(), notBeforeMs);
+            long sinceMs = notBeforeMs == null ? release.enqueuedAtMs() : Math.max(release.enqueuedAtMs(), notBeforeMs);
             if (release.releaseAtNanos() < release.enqueuedAtMs() * NANOS_PER_MS) {
                 faults.add(name(release) + " is released before it was queued");
             } else if (release.releaseAtNanos() < sinceMs * NANOS_PER_MS) {

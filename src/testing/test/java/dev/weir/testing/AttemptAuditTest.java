@@ -170,7 +170,8 @@ class AttemptAuditTest extends AuditedHistory {
     }
 
     private static String receipt(String id, int attempt) {
-        return new Receipt("q", Map.of(), new Receipt.FlowName("", ""), id.charAt(0), Request.Source.NONE, attempt).text();
+        return new Receipt("q", Map.of(), new Receipt.FlowName("", ""), id.charAt(0), Request.Source.NONE, attempt)
+                .text();
     }
 
     private void move(int index, long atMs) {

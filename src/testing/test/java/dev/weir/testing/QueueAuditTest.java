@@ -223,7 +223,9 @@ class QueueAuditTest extends AuditedHistory {
     }
 
     private void replace(int offset, long notBeforeMs) {
-        requests.set(offset, requests.get(offset).toBuilder().notBeforeMs(notBeforeMs).build());
+        requests.set(
+                offset,
+                requests.get(offset).toBuilder().notBeforeMs(notBeforeMs).build());
     }
 
     @Test

@@ -36,9 +36,8 @@ public final class RocksQueues implements AutoCloseable {
         stores = Stream.of("states", "slots", "tickets", "expiry-timers", "timers", "schedule")
                 .map(name -> new RocksStore(name, directory, SETTINGS))
                 .toList();
-        StoredQueues.Parts parts =
-                new StoredQueues.Parts(
-                        stores.get(0), stores.get(1), stores.get(2), stores.get(3), stores.get(4), stores.get(5));
+        StoredQueues.Parts parts = new StoredQueues.Parts(
+                stores.get(0), stores.get(1), stores.get(2), stores.get(3), stores.get(4), stores.get(5));
         return new StoredQueues(parts, IdempotencyCache.inMemory(0, 0), true);
     }
 

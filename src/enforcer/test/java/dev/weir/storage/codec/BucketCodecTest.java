@@ -4,8 +4,6 @@ import static org.assertj.core.api.Assertions.assertThat;
 
 import dev.weir.shape.BucketState;
 import dev.weir.shape.backlog.BucketContents;
-import dev.weir.shape.backlog.ScheduleKey;
-import dev.weir.shape.backlog.ScheduleSummary;
 import dev.weir.shape.backlog.BucketContents.AttemptSummary;
 import dev.weir.shape.backlog.BucketContents.BoundsSummary;
 import dev.weir.shape.backlog.BucketContents.ExpiryTimerCount;
@@ -20,6 +18,8 @@ import dev.weir.shape.backlog.BucketContents.Tags;
 import dev.weir.shape.backlog.BucketContents.FlowTime;
 import dev.weir.shape.backlog.BucketContents.TierOrder;
 import dev.weir.shape.backlog.BucketContents.TierOwed;
+import dev.weir.shape.backlog.ScheduleKey;
+import dev.weir.shape.backlog.ScheduleSummary;
 import dev.weir.shape.rules.BucketId;
 import dev.weir.shape.rules.Flow;
 import dev.weir.shape.rules.Pacing;
