@@ -207,7 +207,7 @@ public final class Decider {
                     : mismatch(request, inForce);
         }
         boolean reserves = Reserving.isWanted(request, inForce.policies());
-        if (inForce.policies().length == 0 && !reserves) {
+        if (inForce.policies().length == 0 && !reserves && !request.isPostponed()) {
             return request.policyId() == null ? Decision.unmatched(request) : notApplicable(request);
         }
         return decideFirst(request, inForce, policies, reserves);
