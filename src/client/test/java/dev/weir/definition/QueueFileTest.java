@@ -326,7 +326,8 @@ class QueueFileTest {
                         "tiers.a.max-in-flight: must be a whole number from 1 to 100000, is '100001'|"
                                 + "max-in-flight-per-client: must be a whole number from 1 to 100000, is '0'"),
                 Arguments.of(
-                        rate + "tiers: {a: {min-share: 5}, b: {min-share: 0%}, c: {min-share: 101%}, d: {min-share: 5 %}}",
+                        rate
+                                + "tiers: {a: {min-share: 5}, b: {min-share: 0%}, c: {min-share: 101%}, d: {min-share: 5 %}}",
                         "tiers.a.min-share: must be a whole percentage from 1% to 100%, is '5'|"
                                 + "tiers.b.min-share: must be a whole percentage from 1% to 100%, is '0%'|"
                                 + "tiers.c.min-share: must be a whole percentage from 1% to 100%, is '101%'|"

@@ -207,7 +207,8 @@ final class AttemptLifecycle {
         return rules.inFlight() == null ? 0 : rules.inFlight().backoffMs(failures);
     }
 
-    private void giveUp(Place place, Attempted attempted, Decision decision, Rejection rejection, String error, long nowMs) {
+    private void giveUp(
+            Place place, Attempted attempted, Decision decision, Rejection rejection, String error, long nowMs) {
         Admission admission = attempted.request().admission();
         requests.end(place, attempted, nowMs);
         effects.decide(admission, decision);

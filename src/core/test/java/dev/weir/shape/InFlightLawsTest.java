@@ -90,11 +90,7 @@ class InFlightLawsTest {
                 RequestKind kind = random.nextInt(4) == 0 ? RequestKind.EXTEND : RequestKind.COMPLETE;
                 for (QueueHarness each : List.of(restarted, same)) {
                     each.acknowledge(
-                            release,
-                            release.client(),
-                            kind,
-                            kind == RequestKind.EXTEND ? null : result,
-                            nowMs);
+                            release, release.client(), kind, kind == RequestKind.EXTEND ? null : result, nowMs);
                 }
             } else if (choice == 1) {
                 restarted.restart();

@@ -38,8 +38,8 @@ class SlotTimeTest {
         final Map<String, String> tiers = new HashMap<>(); // by client
         final Map<String, Integer> waiting = new HashMap<>();
         final Map<String, Long> slotTime = new HashMap<>(); // by client, until the last attempts ended
-        final PriorityQueue<Work> works =
-                new PriorityQueue<>(Comparator.comparingLong(Work::atMs).thenComparing(work -> work.release.requestId()));
+        final PriorityQueue<Work> works = new PriorityQueue<>(
+                Comparator.comparingLong(Work::atMs).thenComparing(work -> work.release.requestId()));
         long nowMs;
         long idleMs;
         int seen;
@@ -142,8 +142,7 @@ class SlotTimeTest {
     @ParameterizedTest
     @CsvSource({"60_000, 1_000", "1_000, 60_000"})
     void tiers_get_slot_time_by_weight(long goldMs, long freeMs) {
-        Workers workers = new Workers(slots(4)
-                .tiers(Map.of("gold", new TierShare(0, 3), "free", new TierShare(0, 1)))
+        Workers workers = new Workers(slots(4).tiers(Map.of("gold", new TierShare(0, 3), "free", new TierShare(0, 1)))
                 .build());
         workers.add("g", "gold", goldMs);
         workers.add("f", "free", freeMs);
@@ -155,9 +154,9 @@ class SlotTimeTest {
     @ParameterizedTest
     @CsvSource({"60_000, 1_000", "1_000, 60_000"})
     void a_tier_gets_its_least_share_of_slot_time(long goldMs, long freeMs) {
-        Workers workers = new Workers(slots(4)
-                .tiers(Map.of("gold", new TierShare(1, 1), "free", new TierShare(0, 1, 20)))
-                .build());
+        Workers workers =
+                new Workers(slots(4).tiers(Map.of("gold", new TierShare(1, 1), "free", new TierShare(0, 1, 20)))
+                        .build());
         workers.add("g", "gold", goldMs);
         workers.add("f", "free", freeMs);
         workers.run(8_000_000);

@@ -103,10 +103,16 @@ final class MinShares {
         }
     }
 
+    /** Returns whether a tier is owed anything. */
+    boolean isOwed(String tier) {
+        Owed owed = byTier.get(tier);
+        return owed != null && owed.hundredths > 0;
+    }
+
     /** Records that a tier was served. */
     void served(String tier, long service, Map<String, TierShare> shares) {
         Owed owed = byTier.get(tier);
-        boolean isByRight = owed != null && owed.hundredths > 0;
+        boolean isByRight = isOwed(tier);
         long counted = Math.min(service, MAX_SERVICE);
         correct(tier, counted, shares);
         if (owed != null && !isByRight) {
@@ -117,7 +123,9 @@ final class MinShares {
     /** Changes what a tier was served in the past. */
     void correct(String tier, long change, Map<String, TierShare> shares) {
         byTier.forEach((each, owed) -> {
-            long share = owed.isHeld ? 0 : shares.getOrDefault(each, TierShare.DEFAULT).minPercent();
+            long share = owed.isHeld
+                    ? 0
+                    : shares.getOrDefault(each, TierShare.DEFAULT).minPercent();
             owed.hundredths += (share - (each.equals(tier) ? WHOLE : 0)) * change;
         });
     }

@@ -254,7 +254,16 @@ public final class StartTimeFairQueue<K> {
      * @param waitsOn whether the member has more requests
      */
     void serve(K member, long cost, long weight, boolean waitsOn) {
-        virtualTime = VirtualTime.latest(virtualTime, byStart.first().time); // not that of a member served out of turn
+        serveAt(waiting.get(member).time, member, cost, weight, waitsOn);
+    }
+
+    /** Like {@link #serve}, for a member that need not be the first: the virtual time does not pass others that wait. */
+    void serveOutOfTurn(K member, long cost, long weight, boolean waitsOn) {
+        serveAt(byStart.first().time, member, cost, weight, waitsOn);
+    }
+
+    private void serveAt(VirtualTime start, K member, long cost, long weight, boolean waitsOn) {
+        virtualTime = VirtualTime.latest(virtualTime, start);
         Tag<K> tag = take(member);
         expirePastTags();
         VirtualTime finish = finish(tag.time, cost, weight);

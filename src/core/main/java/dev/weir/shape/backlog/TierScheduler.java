@@ -146,7 +146,12 @@ public final class TierScheduler {
      */
     public void served(String tier, long cost, boolean waitsOn) {
         TierShare share = share(tier);
-        byPriority.get(share.priority()).serve(tier, cost, share.weight(), waitsOn);
+        StartTimeFairQueue<String> tiers = byPriority.get(share.priority());
+        if (minShares.isOwed(tier)) {
+            tiers.serveOutOfTurn(tier, cost, share.weight(), waitsOn);
+        } else {
+            tiers.serve(tier, cost, share.weight(), waitsOn);
+        }
         minShares.served(tier, cost, shares);
         if (!waitsOn) {
             waiting.remove(tier);

@@ -328,8 +328,7 @@ public final class WaitingRequests {
         if (isFirst) {
             queue = new FlowQueue(flow, store.slots(), startOf(number));
             if (!attempts.hasDue(flow)) {
-                scheduler.enter(
-                        flow, expectedService(flow, admission.request().cost()));
+                scheduler.enter(flow, expectedService(flow, admission.request().cost()));
             }
         } else {
             flowTable.remove(queue);

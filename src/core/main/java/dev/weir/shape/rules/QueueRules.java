@@ -79,7 +79,8 @@ public record QueueRules(
         }
         int minPercent = tiers.values().stream().mapToInt(TierShare::minPercent).sum();
         if (minPercent > TierShare.MAX_PERCENT) {
-            throw new IllegalArgumentException("tiers must have a min-share of at most 100% together, have " + minPercent + "%");
+            throw new IllegalArgumentException(
+                    "tiers must have a min-share of at most 100% together, have " + minPercent + "%");
         }
         if (total != null && minPercent > 0) {
             throw new IllegalArgumentException("tiers cannot have a min-share with total");

@@ -148,8 +148,8 @@ class MinSharesTest {
     /** Shares of 5 and 10 percent under permanent load of a higher priority, after 1,000 requests of cost 1. */
     @Test
     void higher_priorities_get_the_rest() {
-        FairScheduler scheduler = new FairScheduler(Map.of(
-                "gold", new TierShare(1, 1), "free", new TierShare(0, 1, 5), "late", new TierShare(-1, 1, 10)));
+        FairScheduler scheduler = new FairScheduler(
+                Map.of("gold", new TierShare(1, 1), "free", new TierShare(0, 1, 5), "late", new TierShare(-1, 1, 10)));
         List.of("late", "free", "gold", "other").forEach(tier -> scheduler.enter(new Flow(tier, "c"), 1));
         Map<String, Integer> served = new TreeMap<>();
         for (int n = 0; n < 1_000; n++) {

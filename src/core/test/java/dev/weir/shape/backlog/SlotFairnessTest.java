@@ -113,8 +113,7 @@ class SlotFairnessTest {
 
         long charge(Flow flow, long cost) {
             return switch (order) {
-                case SLOT_TIME, CORRECTED_UPWARD_ONLY ->
-                    rules.service(cost, times.expectedMs(flow, rules.inFlight()));
+                case SLOT_TIME, CORRECTED_UPWARD_ONLY -> rules.service(cost, times.expectedMs(flow, rules.inFlight()));
                 case EXPECTED_IS_CHARGED -> rules.service(cost, ServiceTimes.FIRST_MS);
                 case RELEASES, IN_TURNS -> cost;
             };
@@ -159,8 +158,8 @@ class SlotFairnessTest {
 
         private void recordProgress() {
             Map<Member, Long> inProgress = new HashMap<>();
-            running.forEach(job ->
-                    members(job.flow).forEach(member -> inProgress.merge(member, job.most(), Long::sum)));
+            running.forEach(
+                    job -> members(job.flow).forEach(member -> inProgress.merge(member, job.most(), Long::sum)));
             inProgress.forEach((member, most) -> mostInProgress.merge(member, most, Math::max));
         }
 
@@ -192,8 +191,8 @@ class SlotFairnessTest {
 
         void pass(long untilMs) {
             long passedMs = untilMs - nowMs;
-            running.forEach(job -> members(job.flow)
-                    .forEach(member -> used.merge(member, job.slots * passedMs, Long::sum)));
+            running.forEach(
+                    job -> members(job.flow).forEach(member -> used.merge(member, job.slots * passedMs, Long::sum)));
             nowMs = untilMs;
             check();
         }
@@ -210,14 +209,15 @@ class SlotFairnessTest {
         }
 
         private void check(Member waits, Member other) {
-            double ahead = byWeight(other, used.getOrDefault(other, 0L))
-                    - byWeight(waits, used.getOrDefault(waits, 0L));
+            double ahead =
+                    byWeight(other, used.getOrDefault(other, 0L)) - byWeight(waits, used.getOrDefault(waits, 0L));
             double least = leastAhead.merge(List.of(waits, other), ahead, Math::min);
             double bound = 4
                     * (byWeight(other, mostInProgress.get(other))
                             + byWeight(waits, mostInProgress.getOrDefault(waits, 0L)));
             if (violation == null && ahead - least > bound + 1) {
-                violation = other + " is ahead of " + waits + " by " + (ahead - least) + ", which is more than " + bound;
+                violation =
+                        other + " is ahead of " + waits + " by " + (ahead - least) + ", which is more than " + bound;
             }
         }
 
@@ -306,14 +306,17 @@ class SlotFairnessTest {
 
     @Test
     void clients_and_tiers_that_come_and_go_share_slot_time_with_those_that_wait() {
-        assertThat(violations(Order.SLOT_TIME, SlotFairnessTest::slowBesideFast, true)).isEmpty();
+        assertThat(violations(Order.SLOT_TIME, SlotFairnessTest::slowBesideFast, true))
+                .isEmpty();
         assertThat(violations(Order.SLOT_TIME, SlotFairnessTest::tiers, true)).isEmpty();
-        assertThat(violations(Order.SLOT_TIME, SlotFairnessTest::unpredictable, true)).isEmpty();
+        assertThat(violations(Order.SLOT_TIME, SlotFairnessTest::unpredictable, true))
+                .isEmpty();
     }
 
     @Test
     void a_client_pays_for_what_it_used_however_unpredictable_its_requests_are() {
-        assertThat(violations(Order.SLOT_TIME, SlotFairnessTest::unpredictable, false)).isEmpty();
+        assertThat(violations(Order.SLOT_TIME, SlotFairnessTest::unpredictable, false))
+                .isEmpty();
         assertThat(violations(Order.CORRECTED_UPWARD_ONLY, SlotFairnessTest::unpredictable, false))
                 .hasSizeGreaterThan(SEEDS / 2);
     }

@@ -212,7 +212,6 @@ class StartTimeFairQueueTest {
 
         void restore() {
             queue = StartTimeFairQueue.of(StartTimeFairQueue.state(queue));
-            held.forEach(queue::hold);
         }
 
         String serve(long cost, Map<String, Long> weights) {

@@ -186,9 +186,10 @@ public final class BucketCodec {
         List<FlowTime> times = new ArrayList<>();
         for (long left = in.read(); left > 0; left--) {
             boolean isOfFlow = in.readByte() == 1;
-            times.add(isOfFlow
-                    ? FlowTime.of(new Flow(in.readText(), in.readText()), in.read())
-                    : FlowTime.ofAll(in.read()));
+            times.add(
+                    isOfFlow
+                            ? FlowTime.of(new Flow(in.readText(), in.readText()), in.read())
+                            : FlowTime.ofAll(in.read()));
         }
         return times;
     }

@@ -9,13 +9,13 @@ import dev.weir.shape.backlog.BucketContents.BoundsSummary;
 import dev.weir.shape.backlog.BucketContents.ExpiryTimerCount;
 import dev.weir.shape.backlog.BucketContents.FlowOrder;
 import dev.weir.shape.backlog.BucketContents.FlowSummary;
+import dev.weir.shape.backlog.BucketContents.FlowTime;
 import dev.weir.shape.backlog.BucketContents.GenerationSummary;
 import dev.weir.shape.backlog.BucketContents.MemberTag;
 import dev.weir.shape.backlog.BucketContents.PriorityOrder;
 import dev.weir.shape.backlog.BucketContents.SingleFlow;
 import dev.weir.shape.backlog.BucketContents.TaggedFlows;
 import dev.weir.shape.backlog.BucketContents.Tags;
-import dev.weir.shape.backlog.BucketContents.FlowTime;
 import dev.weir.shape.backlog.BucketContents.TierOrder;
 import dev.weir.shape.backlog.BucketContents.TierOwed;
 import dev.weir.shape.backlog.ScheduleKey;
@@ -86,11 +86,10 @@ class BucketCodecTest {
                         new MemberTag("a", 1L << 61, 7, 10_000, true, true, false),
                         new MemberTag("b", -5, 0, 1, true, false, true),
                         new MemberTag("", 0, 3, 7, false, false, false)));
-        FlowOrder order =
-                new TaggedFlows(
-                        List.of(new TierOrder("", tags)),
-                        List.of(new PriorityOrder(Integer.MIN_VALUE, tags)),
-                        List.of(new TierOwed("", -(1L << 60), true), new TierOwed("gold", 7, false)));
+        FlowOrder order = new TaggedFlows(
+                List.of(new TierOrder("", tags)),
+                List.of(new PriorityOrder(Integer.MIN_VALUE, tags)),
+                List.of(new TierOwed("", -(1L << 60), true), new TierOwed("gold", 7, false)));
         FlowOrder single = new SingleFlow(-(1L << 60), 1 << 21);
         List<FlowTime> times = List.of(FlowTime.ofAll(1L << 40), FlowTime.of(new Flow("gold", "c"), 8));
         List<ExpiryTimerCount> expiryTimers = List.of(new ExpiryTimerCount(MS / 100, 9, 2, 5));
@@ -105,9 +104,16 @@ class BucketCodecTest {
                 new BucketState(
                         ID, 5, 7, 9, OUTFLOW, new BucketContents(flows.subList(4, 5), single, expiryTimers), timers),
                 new BucketState(ID, 5, 7, 9, OUTFLOW, new BucketContents(flows, order, expiryTimers), List.of()),
-                new BucketState(ID, 5, 7, 9, OUTFLOW, new BucketContents(flows, order, List.of(), ATTEMPTS, times), timers),
                 new BucketState(
-                        ID, 5, 7, 9, OUTFLOW, new BucketContents(List.of(), null, List.of(), ATTEMPTS, List.of()), timers))) {
+                        ID, 5, 7, 9, OUTFLOW, new BucketContents(flows, order, List.of(), ATTEMPTS, times), timers),
+                new BucketState(
+                        ID,
+                        5,
+                        7,
+                        9,
+                        OUTFLOW,
+                        new BucketContents(List.of(), null, List.of(), ATTEMPTS, List.of()),
+                        timers))) {
             assertThat(BucketCodec.decode(ID, BucketCodec.encode(state))).isEqualTo(state);
         }
     }

@@ -86,7 +86,7 @@ class QueueCodecTest {
                 .version(9)
                 .burst(3)
                 .lookAheadMs(0)
-                .tiers(Map.of("gold", new TierShare(-3, 10_000, 5), "żółw", new TierShare(Integer.MAX_VALUE, 1)))
+                .tiers(Map.of("gold", new TierShare(-3, 10_000), "żółw", new TierShare(Integer.MAX_VALUE, 1)))
                 .fairBy("account")
                 .key(List.of("tenant", "model"))
                 .total(new QueueTotal(7, 60_000, 8))
@@ -98,6 +98,7 @@ class QueueCodecTest {
                 new InFlightCaps(Map.of("", 1L, "żółw", InFlightRules.MOST), OptionalLong.empty()),
                 new InFlightCaps(Map.of(), OptionalLong.of(3)))) {
             QueueRules withSlots = QueueRules.builder("q", new InFlightRules(4, 5, 6, 7, 8, caps))
+                    .tiers(Map.of("gold", new TierShare(-3, 10_000, 5)))
                     .build();
             QueueState stored = new QueueState(withSlots, 0);
             assertThat(QueueCodec.decodeQueue(QueueCodec.encode(stored))).isEqualTo(stored);
