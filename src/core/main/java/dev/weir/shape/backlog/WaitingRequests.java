@@ -26,12 +26,14 @@ import java.util.function.Consumer;
 
 /**
  * The waiting requests of a bucket, in each order that is needed: which leaves next, which expires next, which is
- * newest; the released ones that have not ended; and those that wait for their time. It has no notion of pace and emits no decisions.
+ * newest; the released ones that have not ended; and those that wait for their time. It has no notion of pace and emits
+ * no decisions.
  *
  * <p>If its rules have slots, a request keeps its place when it is released. Positions of a flow that is empty start
- * again with the number of the next request then, so that no place is used twice. A retry leaves before all of its flow
- * that wait for their first release. A flow whose client has no slots for its first request does not take part until slots
- * of the client are free; nor does a tier that has none for the next request of its flows.
+ * again with the number of the next request. Numbers grow faster than positions, so that no place is used twice, also if
+ * slots are added later. A retry leaves before all of its flow that wait for their first release. A flow whose client has
+ * no slots for its first request does not take part until slots of the client are free; nor does a tier that has none for
+ * the next request of its flows.
  *
  * <p>The requests of a flow usually expire in the order in which they wait, so only the heads are watched. A request
  * that expires before another ahead of it has an expiry timer. Memory grows with the flows, not with the requests
@@ -345,11 +347,11 @@ public final class WaitingRequests {
     }
 
     /**
-     * Returns the position of a flow's first request, so that its place is not in use. Numbers grow faster than positions,
-     * unless requests have waited for their time.
+     * Returns the position of a flow's first request, so that its place was never in use. Numbers grow faster than
+     * positions, unless requests have waited for their time.
      */
     private long startOf(long number) {
-        return rules.inFlight() == null && attempts.isEmpty() ? 0 : Math.max(number, attempts.lastPosition() + 1);
+        return Math.max(number, attempts.lastPosition() + 1);
     }
 
     /**
