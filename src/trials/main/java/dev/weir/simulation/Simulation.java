@@ -14,6 +14,7 @@ import dev.weir.simulation.cluster.SimulatedProducers;
 import dev.weir.simulation.cluster.SimulatedProducers.Sent;
 import dev.weir.simulation.cluster.SimulatedTaskSlot;
 import dev.weir.simulation.cluster.SimulatedTransaction;
+import dev.weir.simulation.cluster.SimulatedWorkers;
 import dev.weir.simulation.schedule.InjectedFlaw;
 import dev.weir.simulation.schedule.SchedulePlan;
 import dev.weir.simulation.schedule.SchedulePlan.Event;
@@ -39,8 +40,17 @@ final class Simulation {
 
     private static final int LEAD_MS = 400;
     private static final int MOST_EVENTS = 20_000;
-    private static final int EVENTS_AFTER_TRAFFIC = 150;
+    private static final int EVENTS_AFTER_TRAFFIC = 200;
     private static final int EVENTS_A_COMMAND = 50;
+
+    /** Most pauses and drains end soon. */
+    private static final List<Action> COMMANDS =
+            List.of(Action.PAUSE, Action.DRAIN, Action.PURGE, Action.RESUME, Action.RESUME, Action.RESUME);
+
+    /** For so many rounds after the faults, workers do not complete all jobs. */
+    private static final int ROUNDS_OF_WORK = 25;
+
+    private static final int ANSWERS_A_ROUND = 3;
 
     private final Random random;
     private final Random operator; // of commands, which other events do not depend on
@@ -50,6 +60,7 @@ final class Simulation {
     private final SimulatedCluster cluster;
     private final SchedulePolicies schedulePolicies;
     private final SimulatedProducers producers;
+    private final SimulatedWorkers workers;
     private final SimulatedGroup group;
     private final SimulationChecks checks;
     private final TreeSet<Long> changesFromMs = new TreeSet<>();
@@ -68,6 +79,7 @@ final class Simulation {
         schedulePolicies.first().forEach(this::append);
         group = new SimulatedGroup(random, cluster, plan, flaw);
         group.assign(false);
+        workers = new SimulatedWorkers(new Random(31 * seed), cluster, plan, trace);
         checks = new SimulationChecks(cluster, plan, schedulePolicies, flaw, trace);
     }
 
@@ -87,6 +99,7 @@ final class Simulation {
             }
             command();
             checks.afterEvent();
+            checks.takeReservations().forEach(producers::reserved);
             left -= producers.isOver() ? 1 : 0;
         }
         drain();
@@ -99,6 +112,7 @@ final class Simulation {
                     case REQUEST -> request();
                     case STEP -> step();
                     case PUNCTUATE -> punctuate(anyMember());
+                    case WORK -> work();
                     case COMMIT -> commit(anyMember());
                     case OPEN ->
                         open(group.slots().get(random.nextInt(group.slots().size())));
@@ -157,7 +171,15 @@ final class Simulation {
         if (producers.isOver()) {
             return null;
         }
-        Sent sent = producers.next(nowMs);
+        return "at " + send(producers.next(nowMs));
+    }
+
+    private String work() {
+        return workers.next().map(sent -> "at " + send(sent)).orElse(null);
+    }
+
+    /** Writes a request, and returns its offset. */
+    private long send(Sent sent) {
         long timestampMs = plan.traffic().createTimes()
                 ? nowMs - random.nextInt(1 + plan.traffic().lateMs())
                 : cluster.appendMs();
@@ -165,10 +187,9 @@ final class Simulation {
         SimulatedPartition partition = sent.partition() == null
                 ? cluster.outputPartition(requests, sent.key())
                 : cluster.partition(requests, sent.partition());
-        return "at "
-                + partition
-                        .append(sent.key(), sent.value(), sent.headers(), timestampMs, null)
-                        .offset();
+        return partition
+                .append(sent.key(), sent.value(), sent.headers(), timestampMs, null)
+                .offset();
     }
 
     private String step() {
@@ -286,10 +307,9 @@ final class Simulation {
     private void command() {
         boolean isObeyed = flaw == InjectedFlaw.NONE || flaw == InjectedFlaw.PAUSES_IGNORED;
         if (isObeyed && operator.nextInt(EVENTS_A_COMMAND) == 0) {
-            Action[] actions = Action.values();
             command(
                     SchedulePolicies.QUEUES.get(operator.nextInt(SchedulePolicies.QUEUES.size())),
-                    actions[operator.nextInt(actions.length)]);
+                    COMMANDS.get(operator.nextInt(COMMANDS.size())));
         }
     }
 
@@ -380,16 +400,20 @@ final class Simulation {
         group.members().forEach(GroupMember::liveOn);
         hearAll();
         SchedulePolicies.QUEUES.forEach(queue -> command(queue, Action.RESUME));
-        for (int rounds = 0; !round(); rounds++) {
+        for (int rounds = 0; !round(rounds < ROUNDS_OF_WORK); rounds++) {
             Violation.unless(rounds < MOST_EVENTS, Violation.Promise.DRAINS, checks::left);
         }
         for (long endMs = nowMs + 3 * SchedulePlan.MOST_TERM_MS; plan.shares() && nowMs < endMs; ) {
-            round(); // leases are returned or end
+            round(false); // leases are returned or end
         }
     }
 
-    /** Runs one round of all members. Returns whether no work is left. */
-    private boolean round() {
+    /**
+     * Runs one round of all members. Returns whether no work is left.
+     *
+     * @param isWorking whether workers process their jobs, and clients end reservations; otherwise all jobs are completed
+     */
+    private boolean round(boolean isWorking) {
         pass(20 + random.nextInt(80));
         for (GroupMember member : group.members()) {
             if (member.isExpelled) {
@@ -400,7 +424,19 @@ final class Simulation {
         group.slots().forEach(group::open);
         List.copyOf(cluster.open()).forEach(this::abortOrphan);
         group.members().forEach(this::work);
+        for (int i = 0; isWorking && i < ANSWERS_A_ROUND; i++) {
+            workers.next().ifPresent(this::send);
+        }
+        if (isWorking) {
+            producers.late(nowMs).ifPresent(this::send);
+        }
+        for (Optional<Sent> done = isWorking ? Optional.empty() : workers.complete();
+                done.isPresent();
+                done = workers.complete()) {
+            send(done.get());
+        }
         checks.afterEvent();
+        checks.takeReservations().forEach(producers::reserved);
         return checks.isAtRest() && group.slots().stream().allMatch(this::isRead);
     }
 

@@ -280,6 +280,7 @@ final class DecisionCheck {
 
     private static Admission keyed(Admission admission) {
         return SchedulePolicies.isKeyed(admission.queue())
+                        && !admission.request().kind().isAcknowledgement()
                 ? admission.withKey(Map.of("client", admission.request().client()))
                 : admission;
     }

@@ -6,6 +6,7 @@ import static dev.weir.simulation.schedule.Violation.Promise.ENDS_ONCE;
 import static dev.weir.simulation.schedule.Violation.Promise.IN_PACE;
 import static dev.weir.simulation.schedule.Violation.Promise.IN_SEQUENCE;
 import static dev.weir.simulation.schedule.Violation.Promise.PAUSED;
+import static dev.weir.simulation.schedule.Violation.Promise.WITHIN_SLOTS;
 
 import dev.weir.event.Acknowledgement;
 import dev.weir.event.Decision;
@@ -175,15 +176,24 @@ final class QueueCheck {
             if (kind == RequestKind.CONSUME && decision.outcome() == Outcome.QUEUED && !decision.repeated()) {
                 waiting.put(source, id);
                 waitingById.merge(id, 1, Integer::sum);
-            } else if (decision.reason() == Reason.COMPLETED
-                    && request.acknowledgement().result() == Acknowledgement.Result.DONE) {
-                end(attempts.get(request.acknowledgement().receipt()), decision);
+            } else if (decision.reason() == Reason.COMPLETED || decision.reason() == Reason.EXTENDED) {
+                acknowledged(request, decision);
             }
         }
     }
 
+    private void acknowledged(Request request, Decision decision) {
+        Id id = attempts.get(request.acknowledgement().receipt());
+        Violation.unless(
+                id != null && id.client.equals(request.client()),
+                WITHIN_SLOTS,
+                () -> request.client() + " has no such attempt: " + decision);
+        if (request.acknowledgement().result() == Acknowledgement.Result.DONE) {
+            end(id, decision);
+        }
+    }
+
     private void end(Id id, Object what) {
-        Violation.unless(id != null, ENDS_ONCE, () -> "ends an attempt that was never released: " + what);
         int left = waitingById.merge(id, -1, Integer::sum);
         Violation.unless(left >= 0, ENDS_ONCE, () -> "did not wait, or ended before: " + what);
     }
@@ -206,7 +216,7 @@ final class QueueCheck {
             end(request, release);
         } else {
             Id before = attempts.put(release.attempt().receipt(), request);
-            Violation.unless(before == null, ENDS_ONCE, () -> "the attempt was released before: " + release);
+            Violation.unless(before == null, WITHIN_SLOTS, () -> "the attempt was released before: " + release);
         }
         Violation.unless(
                 release.key().isEmpty() != SchedulePolicies.isKeyed(release.queue()),
@@ -221,6 +231,12 @@ final class QueueCheck {
                 IN_SEQUENCE,
                 () -> "must have sequence " + outflow.sequence + ", not before " + outflow.lastNanos + ": " + release);
         outflow.lastNanos = release.releaseAtNanos();
+        if (SchedulePolicies.hasRate(release.queue())) {
+            checkPace(outflow, release);
+        }
+    }
+
+    private void checkPace(Outflow outflow, Release release) {
         long limit = schedulePolicies.mostLimit(release.queue());
         Violation.unless(
                 outflow.pace.earlyNanos(limit, release.releaseAtNanos(), release.cost()) <= 0,

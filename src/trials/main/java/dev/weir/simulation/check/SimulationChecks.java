@@ -4,8 +4,10 @@ import static dev.weir.simulation.schedule.Violation.Promise.BOUNDED;
 import static dev.weir.simulation.schedule.Violation.Promise.ENDS_ONCE;
 import static dev.weir.simulation.schedule.Violation.Promise.IN_PACE;
 import static dev.weir.simulation.schedule.Violation.Promise.POLICIES_AGREE;
+import static dev.weir.simulation.schedule.Violation.Promise.WITHIN_SLOTS;
 
 import dev.weir.event.Decision;
+import dev.weir.event.Reason;
 import dev.weir.event.Release;
 import dev.weir.event.Request;
 import dev.weir.shape.rules.QueueRules;
@@ -40,6 +42,7 @@ public final class SimulationChecks {
     private final LeaseCheck leases;
     private final QueueCheck queues;
     private final RestartCheck restarts;
+    private int taken; // decisions
 
     public SimulationChecks(
             SimulatedCluster cluster,
@@ -72,6 +75,16 @@ public final class SimulationChecks {
                 decisions.checkWaiting(task);
             }
         }
+    }
+
+    /** Returns the decisions since the last call that created reservations. */
+    public List<Decision> takeReservations() {
+        List<Decision> all = decisions.decisions();
+        List<Decision> created = all.subList(taken, all.size()).stream()
+                .filter(decision -> decision.reservedUntilMs() != null && decision.reason() != Reason.RENEWED)
+                .toList();
+        taken = all.size();
+        return created;
     }
 
     /** Returns whether all requests are decided and none waits. */
@@ -135,20 +148,21 @@ public final class SimulationChecks {
         faults.addAll(audit.withdrawals());
         faults.addAll(audit.contents());
         faults.addAll(audit.sequences());
-        faults.addAll(audit.acknowledgements());
         faults.addAll(new QueueAudit(requests, reported, inTheirOrder()).order());
+        List<String> ofSlots = new ArrayList<>(audit.acknowledgements());
         for (QueueRules rules : schedulePolicies.queues()) {
             List<String> tooFast = audit.total(rules);
             Violation.unless(tooFast.isEmpty(), IN_PACE, () -> String.join("\n", tooFast));
             if (schedulePolicies.isUnchanged(rules.id())) {
                 faults.addAll(audit.pace(rules));
-                faults.addAll(audit.attempts(rules));
+                ofSlots.addAll(audit.attempts(rules));
                 faults.addAll(audit.expiries(rules));
                 if (plan.skewMs() == 0) {
                     faults.addAll(audit.priorities(rules));
                 }
             }
         }
+        Violation.unless(ofSlots.isEmpty(), WITHIN_SLOTS, () -> String.join("\n", ofSlots));
         Violation.unless(faults.isEmpty(), ENDS_ONCE, () -> String.join("\n", faults));
     }
 
@@ -174,7 +188,7 @@ public final class SimulationChecks {
                 trace.count("REPEATED");
             }
         }
-        queues.releases().forEach(release -> trace.count("RELEASED"));
+        queues.releases().forEach(release -> trace.count(release.isRetry() ? "RELEASED_AGAIN" : "RELEASED"));
         if (decisions.misplaced() > 0) {
             trace.count("MISPLACED");
         }

@@ -1,5 +1,6 @@
 package dev.weir.simulation.cluster;
 
+import dev.weir.event.Decision;
 import dev.weir.event.Request;
 import dev.weir.event.RequestKind;
 import dev.weir.simulation.schedule.SchedulePlan;
@@ -7,8 +8,10 @@ import dev.weir.simulation.schedule.SchedulePolicies;
 import dev.weir.wire.RequestCodec;
 import java.nio.charset.StandardCharsets;
 import java.util.ArrayList;
+import java.util.HashSet;
 import java.util.List;
 import java.util.Map;
+import java.util.Optional;
 import java.util.Random;
 import java.util.Set;
 import org.apache.kafka.common.header.Headers;
@@ -22,7 +25,8 @@ public final class SimulatedProducers {
 
     private static final RequestCodec AVRO = new RequestCodec();
     private static final Request.Source NOWHERE = new Request.Source(0, 0);
-    private static final Set<String> SHAPED = Set.of("queue", "burst", "lane");
+    private static final Set<String> SHAPED =
+            Set.of("queue", "burst", "lane", SchedulePolicies.DESK, SchedulePolicies.RUSH, SchedulePolicies.CREW);
     private static final Set<String> SETTLED = Set.of("counter", "interval", "hour");
     /** The costs of settlements: refunds, small costs, and one far beyond any limit. */
     private static final long[] SETTLEMENTS = {-2, -1, 1_000_000_000L, 1, 2};
@@ -34,7 +38,7 @@ public final class SimulatedProducers {
     private static final Long SHARED_RESERVE_MS = 20_000L;
 
     /** The tiers of shared limits whose requests sometimes reserve. */
-    private static final Set<String> RESERVED = Set.of("pool", "both", SchedulePolicies.HOUR);
+    private static final List<String> RESERVED = List.of("pool", "both", SchedulePolicies.HOUR);
 
     private static final int CLIENTS_A_TIER = 2;
     private static final int UNDER_WAY = 3;
@@ -42,12 +46,14 @@ public final class SimulatedProducers {
     private final Random random;
     private final List<Request> underWay = new ArrayList<>();
     private final List<Request> sent = new ArrayList<>();
+    private final Set<List<String>> known = new HashSet<>(); // clients and ids of reservations
     private final boolean repeatsShaped;
     private final boolean reservesShared;
     private final List<String> tiers;
     private final boolean misplaces;
     private final int partitions;
     private int left;
+    private int late;
 
     /**
      * A record for the requests topic.
@@ -61,7 +67,7 @@ public final class SimulatedProducers {
         this.random = random;
         this.left = plan.traffic().requests();
         this.repeatsShaped = plan.traffic().repeatsShaped();
-        this.reservesShared = random.nextBoolean();
+        this.reservesShared = random.nextInt(4) > 0;
         this.tiers = plan.tiers();
         this.misplaces = plan.traffic().misplaces();
         this.partitions = plan.size().partitions();
@@ -130,7 +136,7 @@ public final class SimulatedProducers {
         if (tier.equals(SchedulePolicies.SLOTS) && random.nextInt(2) == 0) {
             return ofReservation(id, client);
         }
-        if (reservesShared && RESERVED.contains(tier) && random.nextInt(3) == 0) {
+        if (reservesShared && RESERVED.contains(tier) && random.nextBoolean()) {
             Request end = ofShared(id, client);
             if (end != null) {
                 return end;
@@ -157,6 +163,11 @@ public final class SimulatedProducers {
                 .build();
     }
 
+    /** Has requests end a reservation more often than others, of which most do not exist. */
+    public void reserved(Decision decision) {
+        known.add(List.of(decision.client(), decision.requestId()));
+    }
+
     private Long reserveMs(String tier, RequestKind kind) {
         if (kind == RequestKind.SETTLE) {
             return null;
@@ -164,7 +175,7 @@ public final class SimulatedProducers {
         if (tier.equals(SchedulePolicies.SLOTS)) {
             return random.nextInt(3) == 0 ? RESERVE_MS : null;
         }
-        return reservesShared && RESERVED.contains(tier) && random.nextInt(3) > 0 ? SHARED_RESERVE_MS : null;
+        return reservesShared && RESERVED.contains(tier) && random.nextInt(5) > 0 ? SHARED_RESERVE_MS : null;
     }
 
     /** Returns a request that ends or prolongs a recent reservation of shared limits, null if there is none. */
@@ -173,11 +184,45 @@ public final class SimulatedProducers {
                 .filter(one ->
                         one.client().equals(client) && one.kind() == RequestKind.CONSUME && one.reserveMs() != null)
                 .toList();
-        if (reserved.isEmpty()) {
+        List<Request> open = reserved.stream()
+                .filter(one -> known.contains(List.of(one.client(), one.requestId())))
+                .toList();
+        if (reserved.isEmpty() || open.isEmpty() && random.nextInt(4) > 0) {
             return null;
         }
-        Request of = reserved.get(random.nextInt(Math.max(1, reserved.size() - 2))); // most are decided by now
-        Request.Builder request = Request.builder(of.requestId(), client).source(NOWHERE);
+        List<Request> some = open.isEmpty() || random.nextInt(8) == 0 ? reserved : open;
+        return end(id, some.get(random.nextInt(some.size())));
+    }
+
+    /**
+     * Returns a request that reserves under shared limits, or ends such a reservation, after all others are sent; empty if
+     * there are no such limits.
+     */
+    public Optional<Sent> late(long nowMs) {
+        if (!reservesShared || !tiers.containsAll(RESERVED)) {
+            return Optional.empty();
+        }
+        List<Request> open = sent.stream()
+                .filter(one -> one.kind() == RequestKind.CONSUME
+                        && SHARED_RESERVE_MS.equals(one.reserveMs())
+                        && known.contains(List.of(one.client(), one.requestId())))
+                .toList();
+        String id = "e" + late++;
+        Request request;
+        if (open.isEmpty() || random.nextBoolean()) {
+            String tier = RESERVED.get(random.nextInt(RESERVED.size()));
+            request = request(id, tier + random.nextInt(CLIENTS_A_TIER), tier, nowMs);
+        } else {
+            Request of = open.get(random.nextInt(open.size()));
+            known.remove(List.of(of.client(), of.requestId()));
+            request = end(id, of);
+        }
+        sent.add(request);
+        return Optional.of(record(request));
+    }
+
+    private Request end(String id, Request of) {
+        Request.Builder request = Request.builder(of.requestId(), of.client()).source(NOWHERE);
         return switch (random.nextInt(8)) {
             case 0 -> request.kind(RequestKind.RENEW).build();
             case 1 -> request.kind(RequestKind.RELEASE).build();
@@ -230,11 +275,10 @@ public final class SimulatedProducers {
     }
 
     private Request cancel(Request of) {
-        String queue = of.tier().equals("queue") || random.nextBoolean() ? "drip" : "gush";
         return Request.builder(of.requestId(), of.client())
                 .kind(RequestKind.CANCEL)
                 .tier(of.tier())
-                .queue(queue)
+                .queue(SchedulePolicies.queueOf(of.tier(), random))
                 .source(NOWHERE)
                 .build();
     }

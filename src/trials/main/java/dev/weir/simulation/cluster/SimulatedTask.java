@@ -316,20 +316,30 @@ public final class SimulatedTask {
                 }
                 context.setRecord(entry);
                 first.get(entry.partition().topic)
-                        .accept(new Record<>(entry.key(), entry.value(), timestampMs(entry), entry.headers()));
+                        .accept(new Record<>(entry.key(), received(entry), timestampMs(entry), entry.headers()));
                 return true;
             }
         }
         return false;
     }
 
+    /** Returns the value that a processor sees. */
+    private byte[] received(Entry entry) {
+        boolean isForged = flaw == InjectedFlaw.FORGERIES_ACCEPTED
+                && entry.partition().topic.equals(ADMISSIONS);
+        return isForged ? QUEUE_MESSAGE.encode(flaw.received(message(entry))) : entry.value();
+    }
+
     private static boolean isPause(Entry entry) {
-        if (!entry.partition().topic.equals(ADMISSIONS) || entry.key() != null) { // only admissions have a key
-            return false;
-        }
+        return entry.partition().topic.equals(ADMISSIONS)
+                && entry.key() == null // only admissions have a key
+                && message(entry) instanceof QueueMessage.Commanded sent
+                && sent.command().action() == QueueCommand.Action.PAUSE;
+    }
+
+    private static QueueMessage message(Entry entry) {
         try {
-            return QUEUE_MESSAGE.decode(entry.value()) instanceof QueueMessage.Commanded sent
-                    && sent.command().action() == QueueCommand.Action.PAUSE;
+            return QUEUE_MESSAGE.decode(entry.value());
         } catch (UnreadableException e) {
             throw new IllegalStateException("a message to queues cannot be read", e);
         }

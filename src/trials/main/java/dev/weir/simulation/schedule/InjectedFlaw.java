@@ -1,15 +1,19 @@
 package dev.weir.simulation.schedule;
 
+import dev.weir.event.Admission;
 import dev.weir.event.Release;
 import dev.weir.event.Request;
 import dev.weir.event.RequestKind;
 import dev.weir.lease.LeaseRequest;
 import dev.weir.lease.LeaseResponse;
+import dev.weir.lease.Refund;
+import dev.weir.shape.QueueMessage;
 import dev.weir.shape.rules.SlotRate;
 import dev.weir.shape.total.SlotGrant;
 import dev.weir.shape.total.SlotRun;
 import dev.weir.simulation.schedule.Violation.Promise;
 import dev.weir.topology.Stores;
+import java.util.ArrayList;
 import java.util.List;
 
 /** A flaw that is injected to test that the checks find it. */
@@ -57,6 +61,10 @@ public enum InjectedFlaw {
     RELEASED_TWICE(Promise.ENDS_ONCE),
     /** Queues do not obey commands to pause. */
     PAUSES_IGNORED(Promise.PAUSED),
+    /** Queues take an attempt for lost before the time that its release has. */
+    LOST_TOO_EARLY(Promise.WITHIN_SLOTS),
+    /** Queues accept what others than its client report about an attempt. */
+    FORGERIES_ACCEPTED(Promise.WITHIN_SLOTS),
     /** Queues use the clock of their instance. */
     QUEUES_BY_OWN_CLOCK(Promise.BY_BROKER_TIME),
     /** Instances miss some policy changes. */
@@ -76,7 +84,9 @@ public enum InjectedFlaw {
     /** The ends of reservations are not stored. */
     RESERVATIONS_OPEN_AGAIN(Promise.DECIDED_ALIKE),
     /** Settlements beyond the leases are not reported to the ledger. */
-    SETTLES_LOST(Promise.ACCOUNTED_FOR);
+    SETTLES_LOST(Promise.ACCOUNTED_FOR),
+    /** A ledger applies each refund of a settled reservation twice. */
+    REFUNDED_TWICE(Promise.ACCOUNTED_FOR);
 
     /** The promise whose check must find the flaw. */
     public final Promise breaks;
@@ -103,18 +113,55 @@ public enum InjectedFlaw {
 
     /** Returns the release to write. */
     public Release written(Release r, long nowNanos) {
-        return this != STAMPED_WHEN_WRITTEN
-                ? r
-                : r.toBuilder().releaseAtNanos(nowNanos).build();
+        return switch (this) {
+            case STAMPED_WHEN_WRITTEN -> r.toBuilder().releaseAtNanos(nowNanos).build();
+            case LOST_TOO_EARLY -> r.attempt() == null ? r : withTwiceTheTime(r);
+            default -> r;
+        };
+    }
+
+    private static Release withTwiceTheTime(Release r) {
+        Release.Attempt of = r.attempt();
+        return r.toBuilder()
+                .attempt(new Release.Attempt(of.number(), of.receipt(), 2 * of.ackTimeoutMs()))
+                .build();
+    }
+
+    /** Returns the message that a queue receives. */
+    public QueueMessage received(QueueMessage message) {
+        boolean isAnswer = this == FORGERIES_ACCEPTED
+                && message instanceof QueueMessage.Admitted admitted
+                && admitted.admission().request().kind().isAcknowledgement();
+        if (!isAnswer) {
+            return message;
+        }
+        Admission of = ((QueueMessage.Admitted) message).admission();
+        String client = of.request().acknowledgement().attempt().flow().value();
+        Request answer = Request.builder(of.request().requestId(), client)
+                .kind(of.request().kind())
+                .acknowledgement(of.request().acknowledgement())
+                .timestampMs(of.request().timestampMs())
+                .source(of.request().source())
+                .build();
+        return new QueueMessage.Admitted(
+                new Admission(answer, of.sent(), of.key(), of.identity(), of.headers(), of.context()));
     }
 
     /** Returns the request that a ledger receives. */
     public LeaseRequest leaseRequest(LeaseRequest r) {
-        if (this != SETTLES_LOST) {
-            return r;
-        }
-        LeaseRequest.Usage usage = new LeaseRequest.Usage(r.reports(), 0, r.refunds());
+        LeaseRequest.Usage usage =
+                switch (this) {
+                    case SETTLES_LOST -> new LeaseRequest.Usage(r.reports(), 0, r.refunds());
+                    case REFUNDED_TWICE -> new LeaseRequest.Usage(r.reports(), r.settled(), twice(r.refunds()));
+                    default -> r.usage();
+                };
         return new LeaseRequest(r.number(), r.holder(), r.wanted(), usage, r.roundTripMs(), r.isReset());
+    }
+
+    private static LeaseRequest.Refunds twice(LeaseRequest.Refunds once) {
+        List<Refund> refunds = new ArrayList<>(once.refunds());
+        refunds.addAll(once.refunds());
+        return new LeaseRequest.Refunds(once.number(), refunds, once.freed(), once.renewals());
     }
 
     /** Returns the response of a ledger. */

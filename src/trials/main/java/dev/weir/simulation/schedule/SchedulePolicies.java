@@ -29,22 +29,44 @@ public final class SchedulePolicies {
     public static final long SLOTS_WINDOW_MS = 1_500;
     public static final long SLOTS_A_WINDOW = 9;
 
-    static final List<String> TIERS =
-            List.of("log", "fixed", "bucket", "gcra", "counter", "interval", "queue", "burst", SLOTS, SLOTS);
+    /** A queue with a rate and slots, for two tiers. */
+    public static final String DESK = "desk";
+
+    public static final String RUSH = "rush";
+
+    /** A queue that has slots only, those of each client. */
+    public static final String CREW = "crew";
+
+    static final List<String> TIERS = List.of(
+            "log", "fixed", "bucket", "gcra", "counter", "interval", "queue", "burst", SLOTS, SLOTS, DESK, RUSH, CREW);
 
     /**
      * The tiers of a schedule with shared limits. Those apply to pool, lane and hour, and by the policy
      * "spots" to pool, both and gcra.
      */
-    static final List<String> TIERS_THAT_SHARE =
-            List.of("gcra", "interval", "queue", "log", "pool", "pool", "both", "both", LANE, HOUR, SLOTS);
+    static final List<String> TIERS_THAT_SHARE = List.of(
+            "gcra",
+            "interval",
+            "queue",
+            "log",
+            "pool",
+            "pool",
+            "pool",
+            "both",
+            "both",
+            "both",
+            LANE,
+            HOUR,
+            SLOTS,
+            DESK,
+            CREW);
 
     public static final int MOST_LOOK_AHEAD_MS = 100;
 
     /** The longest {@code max-wait} for shared quota. */
     public static final int MOST_WAIT_MS = 300;
 
-    public static final List<String> QUEUES = List.of("drip", "gush");
+    public static final List<String> QUEUES = List.of("drip", "gush", DESK, CREW);
     private static final List<String> SHARED = List.of("pool", "both", LANE, HOUR, "spots");
 
     /** The algorithms of shared limits, with windows and bursts. */
@@ -206,8 +228,32 @@ public final class SchedulePolicies {
     }
 
     private String queueDefinition(String id) {
+        return switch (id) {
+            case DESK ->
+                slottedDefinition(
+                        id,
+                        ",\"limit\":" + limit(id, 8, 20) + ",\"per\":\"1s\",\"burst\":" + burst(id)
+                                + ",\"max-in-flight-per-client\":" + (1 + random.nextInt(3))
+                                + ",\"tiers\":{\"" + RUSH + "\":{\"priority\":" + random.nextInt(2)
+                                + ",\"max-in-flight\":" + (1 + random.nextInt(2)) + "}}");
+            case CREW -> slottedDefinition(id, ",\"key\":[\"client\"]");
+            default -> pacedDefinition(id);
+        };
+    }
+
+    private String slottedDefinition(String id, String more) {
+        int ackMs = 200 + random.nextInt(600);
+        return "{\"id\":\"" + id + "\",\"max-in-flight\":" + (1 + random.nextInt(4))
+                + ",\"ack-timeout\":\"" + ackMs + "ms\",\"max-duration\":\"" + 2 * ackMs + "ms\""
+                + ",\"max-attempts\":" + (1 + random.nextInt(3))
+                + ",\"retry-backoff\":\"" + random.nextInt(200) + "ms\""
+                + ",\"capacity\":" + (2 + random.nextInt(10))
+                + ",\"look-ahead\":\"" + random.nextInt(3) * MOST_LOOK_AHEAD_MS / 2 + "ms\"" + more + "}";
+    }
+
+    private String pacedDefinition(String id) {
         return "{\"id\":\"" + id + "\",\"limit\":" + limit(id, 8, 20) + ",\"per\":\"1s\",\"burst\":" + burst(id)
-                + (isKeyed(id) ? ",\"key\":[\"client\"],\"total\":{\"limit\":12,\"per\":\"1s\"}" : "")
+                + (id.equals("gush") ? ",\"key\":[\"client\"],\"total\":{\"limit\":12,\"per\":\"1s\"}" : "")
                 + ",\"capacity\":" + (2 + random.nextInt(10))
                 + (id.equals("drip") && random.nextBoolean()
                         ? ",\"max-wait\":\"" + (200 + random.nextInt(2_000)) + "ms\""
@@ -217,9 +263,24 @@ public final class SchedulePolicies {
                 + "}}}";
     }
 
-    /** Returns whether a queue has a key, which is the client. Such a queue also has a total, which never changes. */
+    /** Returns whether a queue has a key, which is the client. */
     public static boolean isKeyed(String queue) {
-        return queue.equals("gush");
+        return queue.equals("gush") || queue.equals(CREW);
+    }
+
+    /** Returns whether a queue has a rate. */
+    public static boolean hasRate(String queue) {
+        return !queue.equals(CREW);
+    }
+
+    /** Returns a queue to which requests of a tier may go. */
+    public static String queueOf(String tier, Random random) {
+        return switch (tier) {
+            case DESK, RUSH -> DESK;
+            case CREW -> CREW;
+            case "burst" -> random.nextBoolean() ? "drip" : "gush";
+            default -> "drip";
+        };
     }
 
     public static int burst(String queue) {
@@ -246,10 +307,11 @@ public final class SchedulePolicies {
                 match(id) + ",\"key\":[\"client\",\"endpoint\"]"
                         + limits("token-bucket", limit(id, 1, 4), "700ms", ",\"burst\":6,\"refill\":\"interval\"")
                         + ",\"on-exceed\":\"shadow-ban\"";
-            case "queue" -> match(id) + ",\"on-exceed\":\"shape\",\"queue\":\"drip\"";
             case "burst" ->
                 match(id) + limits("gcra", limit(id, 2, 4), "1s", ",\"burst\":2")
-                        + ",\"on-exceed\":\"shape\",\"queue\":\"" + (random.nextBoolean() ? "drip" : "gush") + "\"";
+                        + ",\"on-exceed\":\"shape\",\"queue\":\"" + queueOf(id, random) + "\"";
+            case "queue", DESK, RUSH, CREW ->
+                match(id) + ",\"on-exceed\":\"shape\",\"queue\":\"" + queueOf(id, random) + "\"";
             case SLOTS ->
                 match(id) + ",\"limits\":[{\"algorithm\":\"concurrency\",\"limit\":" + limit(id, 2, 4)
                         + ",\"ttl\":\"" + SLOTS_TTL_MS + "ms\"},{\"algorithm\":\"sliding-window-log\",\"limit\":"

@@ -27,6 +27,11 @@ public final class Violation extends AssertionError {
         IN_SEQUENCE,
         /** No queue releases faster than its rate. */
         IN_PACE,
+        /**
+         * No bucket has more in flight than it, its tiers and clients have slots; each attempt is released once, is ended
+         * by its client or its time, and is followed by no more than permitted.
+         */
+        WITHIN_SLOTS,
         /** Once a pause is committed, its queue releases nothing until it is resumed. */
         PAUSED,
         /** Queues use the broker's time, whatever the clocks of their instances. */
