@@ -12,6 +12,7 @@ import dev.weir.event.Request;
 import dev.weir.event.RequestKind;
 import dev.weir.shape.rules.QueueRules;
 import dev.weir.shape.rules.TierShare;
+import java.util.HashMap;
 import java.util.Map;
 import org.junit.jupiter.api.BeforeEach;
 import org.junit.jupiter.api.Test;
