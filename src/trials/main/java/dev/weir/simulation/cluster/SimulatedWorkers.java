@@ -111,7 +111,12 @@ public final class SimulatedWorkers {
             trace.count("EARLY_ANSWER");
             Receipt receipt = Receipt.parse(release.attempt().receipt());
             Receipt later = new Receipt(
-                    receipt.queue(), receipt.key(), receipt.flow(), receipt.position(), receipt.attempt() + 1);
+                    receipt.queue(),
+                    receipt.key(),
+                    receipt.flow(),
+                    receipt.position(),
+                    receipt.source(),
+                    receipt.attempt() + 1);
             answer(done(release, release.client(), later.text()));
         }
     }
