@@ -16,6 +16,7 @@ import java.util.Optional;
 import java.util.Set;
 import java.util.TreeMap;
 import java.util.TreeSet;
+import java.util.function.Predicate;
 
 /**
  * The order in which the requests of one queue leave: higher priorities first; within a priority, tiers by weight;
@@ -176,6 +177,18 @@ public final class FairScheduler {
         isOnlyHeld = false;
         if (tags != null) {
             tags.readmitAll();
+        }
+    }
+
+    /**
+     * Has the flows and tiers take part again that need not be held any more, as after a change of rules.
+     *
+     * @param canFlowLeave whether a held flow need not be, as far as it is up to its value
+     * @param canTierLeave whether a tier need not be held for this one, its next flow
+     */
+    void readmitIf(Predicate<Flow> canFlowLeave, Predicate<Flow> canTierLeave) {
+        if (tags != null) {
+            tags.readmitIf(canFlowLeave, canTierLeave);
         }
     }
 
@@ -354,6 +367,17 @@ public final class FairScheduler {
                 flows.readmit(value);
                 if (flows.first() != null) {
                     tiers.readmit(tier);
+                }
+            }
+        }
+
+        void readmitIf(Predicate<Flow> canFlowLeave, Predicate<Flow> canTierLeave) {
+            Set<Flow> all = new TreeSet<>();
+            heldTiers.forEach((value, held) -> held.forEach(tier -> all.add(new Flow(tier, value))));
+            for (Flow flow : all) {
+                boolean isFlowHeld = flowsByTier.get(flow.tier()).isHeld(flow.value());
+                if ((isFlowHeld ? canFlowLeave : canTierLeave).test(flow)) {
+                    readmit(flow);
                 }
             }
         }

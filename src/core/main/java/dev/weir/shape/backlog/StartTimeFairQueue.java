@@ -327,7 +327,8 @@ public final class StartTimeFairQueue<K> {
         }
     }
 
-    private boolean isHeld(K member) {
+    /** Returns whether a member waits and is held. */
+    boolean isHeld(K member) {
         return held != null && held.tags.containsKey(member);
     }
 

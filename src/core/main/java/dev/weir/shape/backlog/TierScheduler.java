@@ -13,9 +13,8 @@ import java.util.TreeSet;
 
 /**
  * The order of tiers: first those that have got less than their {@linkplain MinShares least share}, then higher priorities
- * first, and within a priority by weight. Shares are read when a tier is served, so a
- * change applies to waiting requests too. Each call takes amortized O(log tiers); to find the first, O(priorities of
- * which all tiers are held).
+ * first, and within a priority by weight. Shares are read when a tier is served, so a change applies to waiting requests
+ * too. Each call takes amortized O(log tiers); to find the first, O(priorities of which all tiers are held).
  */
 public final class TierScheduler {
 
@@ -45,7 +44,12 @@ public final class TierScheduler {
         }
         waiting.addAll(priorities.keySet());
         priorities.forEach(this::move);
-        waiting.forEach(tier -> minShares.enter(tier, share(tier)));
+        for (String tier : waiting) {
+            minShares.enter(tier, share(tier));
+            if (byPriority.get(share(tier).priority()).isHeld(tier)) {
+                minShares.hold(tier);
+            }
+        }
     }
 
     /** Returns what each waiting tier with a least share is owed. */
@@ -81,9 +85,14 @@ public final class TierScheduler {
     }
 
     private void move(String tier, int before) {
-        if (before != share(tier).priority()) {
+        int priority = share(tier).priority();
+        if (before != priority) {
+            boolean isHeld = byPriority.get(before).isHeld(tier);
             remove(before, tier);
             add(tier, 0);
+            if (isHeld) {
+                byPriority.get(priority).hold(tier);
+            }
         }
     }
 

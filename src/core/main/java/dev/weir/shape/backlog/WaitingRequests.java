@@ -97,6 +97,7 @@ public final class WaitingRequests {
         flowTable.flowQueues().forEach(queue -> flows.add(queue.flow()));
         flows.addAll(attempts.dueFlows());
         scheduler.restore(contents.order(), flows);
+        scheduler.readmitIf(flow -> hasClientSlots(head(flow)), flow -> hasTierSlots(head(flow))); // by other rules
     }
 
     private void restore(AttemptSummary summary) {
@@ -234,7 +235,7 @@ public final class WaitingRequests {
      */
     public Head next() {
         for (Flow flow = nextFlow(); next == null && flow != null; flow = nextFlow()) {
-            Head head = attempts.hasDue(flow) ? attempts.firstDue(flow) : flowTable.get(flow);
+            Head head = head(flow);
             if (!hasClientSlots(head)) {
                 scheduler.holdNextFlow();
             } else if (!hasTierSlots(head)) {
@@ -244,6 +245,10 @@ public final class WaitingRequests {
             }
         }
         return next;
+    }
+
+    private Head head(Flow flow) {
+        return attempts.hasDue(flow) ? attempts.firstDue(flow) : flowTable.get(flow);
     }
 
     private Flow nextFlow() {
