@@ -56,7 +56,7 @@ class WriterSchemasTest {
         RequestCodec avro = new RequestCodec(Optional.of(registry), "t");
         Request request = RequestJson.read("{\"requestId\":\"r\",\"client\":\"c\"}", 7, SOURCE);
         byte[] bytes = avro.encode(request);
-        assertThat(HexFormat.of().formatHex(bytes)).isEqualTo("000a0b0c0d0272026300000200000000000000000000");
+        assertThat(HexFormat.of().formatHex(bytes)).isEqualTo("000a0b0c0d027202630000020000000000000000000000");
         assertThat(avro.decode(bytes, 7, SOURCE)).isEqualTo(request);
         assertThat(avro.decode(bytes, 7, SOURCE)).isEqualTo(request);
         assertThat(registry.calls).isOne();
