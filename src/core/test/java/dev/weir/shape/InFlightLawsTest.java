@@ -12,6 +12,7 @@ import dev.weir.shape.rules.InFlightCaps;
 import dev.weir.shape.rules.InFlightRules;
 import dev.weir.shape.rules.QueueRules;
 import dev.weir.shape.rules.TierShare;
+import dev.weir.testing.Effort;
 import dev.weir.testing.QueueAudit;
 import java.util.List;
 import java.util.Map;
@@ -27,7 +28,7 @@ import org.junit.jupiter.params.provider.ValueSource;
  */
 class InFlightLawsTest {
 
-    private static final int STEPS = 1_500;
+    private static final int STEPS = Effort.times(700);
 
     @ParameterizedTest
     @ValueSource(longs = {1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15, 16})
