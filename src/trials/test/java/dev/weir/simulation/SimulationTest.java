@@ -137,7 +137,7 @@ class SimulationTest {
         ScheduleFailure first = failure(InjectedFlaw.ZOMBIES_COMMIT);
         assertThat(first)
                 .hasMessageContaining("-Dweir.simulation.seed=" + first.seed)
-                .hasMessageContaining(" request at ");
+                .hasMessageContaining(" of instance ");
         ScheduleFailure again = catchThrowableOfType(
                 ScheduleFailure.class, () -> Schedules.run(first.seed, InjectedFlaw.ZOMBIES_COMMIT));
         assertThat(again).hasMessage(first.getMessage());
