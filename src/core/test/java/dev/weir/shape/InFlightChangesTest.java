@@ -2,9 +2,12 @@ package dev.weir.shape;
 
 import static org.assertj.core.api.Assertions.assertThat;
 
+import dev.weir.event.Admission;
 import dev.weir.event.Reason;
 import dev.weir.event.Release;
+import dev.weir.event.RequestKind;
 import dev.weir.shape.QueueCommand.Action;
+import dev.weir.shape.rules.BucketId;
 import dev.weir.shape.rules.InFlightRules;
 import dev.weir.shape.rules.QueueRules;
 import dev.weir.shape.rules.TierShare;
@@ -19,6 +22,7 @@ import java.util.Set;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.CsvSource;
+import org.junit.jupiter.params.provider.ValueSource;
 
 /**
  * Tests that queues with slots keep their laws while operators pause, drain, purge and resume them and their keys, and
@@ -77,6 +81,56 @@ class InFlightChangesTest {
             assertThat(receipts.add(other.attempt().receipt())).isTrue();
             assertThat(queue.done(other, nowMs + 1_000).reason()).isEqualTo(Reason.COMPLETED);
         }
+    }
+
+    /** Until then, flows were charged the time of slots, in milliseconds. */
+    @ParameterizedTest
+    @ValueSource(ints = {1, 1_000})
+    void clients_share_anew_when_slots_are_removed_on_the_heap_or_off_it(int hotKeys) {
+        QueueRules slots = QueueRules.builder("q", new InFlightRules(1, 60_000, 60_000, 1, 0))
+                .key(List.of("to"))
+                .lookAheadMs(0)
+                .build();
+        QueueHarness queue = new QueueHarness(slots);
+        queue.hotKeys = hotKeys;
+        queue.restart();
+        for (int i = 0; i < 10; i++) {
+            send(queue, slots, "slow" + i, "slow", "a", 0);
+            send(queue, slots, "fast" + i, "fast", "a", 0);
+        }
+        queue.runUntil(0);
+        Release first = queue.releases.get(0);
+        queue.runUntil(50_000);
+        queue.done(first, 50_000);
+        queue.runUntil(50_000);
+        queue.done(queue.releases.get(1), 51_000);
+        queue.runUntil(51_000);
+        send(queue, slots, "other", "other", "b", 51_000);
+        queue.runUntil(51_000);
+        queue.extend(queue.releases.get(2), 52_000); // its key is due last, and unloaded if there is room for one only
+        send(queue, slots, "another", "other", "b", 52_000);
+        queue.runUntil(52_000);
+        assertThat(queue.releases).extracting(Release::client).containsExactly("slow", "fast", "fast", "other");
+        assertThat(queue.saved.get(new BucketId("q", List.of("to", "a"))).timers()).hasSize(hotKeys == 1 ? 1 : 0);
+        queue.releases.clear();
+        QueueRules none = QueueRules.builder("q", 10, 1_000)
+                .key(List.of("to"))
+                .lookAheadMs(0)
+                .version(2)
+                .build();
+        change(queue, none, 52_001);
+        queue.runUntil(53_000);
+        assertThat(queue.releases)
+                .filteredOn(release -> release.key().containsValue("a"))
+                .hasSizeGreaterThan(7)
+                .extracting(Release::client)
+                .startsWith("slow", "fast", "slow", "fast", "slow", "fast");
+    }
+
+    private static void send(QueueHarness queue, QueueRules rules, String id, String client, String to, long nowMs) {
+        Admission admission =
+                QueueHarness.admission(RequestKind.CONSUME, id, client, null, 1, null, Map.of("to", to));
+        queue.sendNext(QueueRules.withKey(admission, rules), nowMs);
     }
 
     private static void change(QueueHarness queue, QueueRules rules, long nowMs) {

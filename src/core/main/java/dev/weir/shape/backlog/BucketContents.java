@@ -8,6 +8,7 @@ import java.util.Optional;
  * A summary of what waits in a bucket, sufficient to continue without reading the requests.
  *
  * @param flows the flows with waiting requests, in the order in which {@link FlowTable} lists them
+ * @param isSlotTime whether the order of the flows counts the time of slots, and not tokens
  * @param order the order of the flows; null if none waits, or a single one that has not been served
  * @param expiryTimers the expiry timers by tenth of a second
  * @param attempts the requests that were released and have not ended
@@ -15,6 +16,7 @@ import java.util.Optional;
  */
 public record BucketContents(
         List<FlowSummary> flows,
+        boolean isSlotTime,
         FlowOrder order,
         List<ExpiryTimerCount> expiryTimers,
         List<AttemptSummary> attempts,
@@ -22,9 +24,9 @@ public record BucketContents(
 
     public static final BucketContents EMPTY = new BucketContents(List.of(), null, List.of());
 
-    /** Creates the summary of a bucket without released requests. */
+    /** Creates the summary of a bucket without slots and released requests. */
     public BucketContents(List<FlowSummary> flows, FlowOrder order, List<ExpiryTimerCount> expiryTimers) {
-        this(flows, order, expiryTimers, List.of(), List.of());
+        this(flows, false, order, expiryTimers, List.of(), List.of());
     }
 
     /**

@@ -96,8 +96,13 @@ public final class WaitingRequests {
         Set<Flow> flows = new LinkedHashSet<>();
         flowTable.flowQueues().forEach(queue -> flows.add(queue.flow()));
         flows.addAll(attempts.dueFlows());
-        scheduler.restore(contents.order(), flows);
-        scheduler.readmitIf(flow -> hasClientSlots(head(flow)), flow -> hasTierSlots(head(flow))); // by other rules
+        // the rules may have changed since the bucket was last on the heap
+        if (contents.isSlotTime() != isSlotTime()) {
+            startAgain();
+        } else {
+            scheduler.restore(contents.order(), flows);
+            scheduler.readmitIf(flow -> hasClientSlots(head(flow)), flow -> hasTierSlots(head(flow)));
+        }
     }
 
     private void restore(AttemptSummary summary) {
@@ -117,7 +122,12 @@ public final class WaitingRequests {
         List<BucketContents.FlowSummary> flows = new ArrayList<>(flowTable.flows());
         flowTable.flowQueues().forEach(queue -> flows.add(queue.summary()));
         return new BucketContents(
-                flows, scheduler.state(), expiryTimers.counts(), attempts.summaries(), times.summary());
+                flows,
+                isSlotTime(),
+                scheduler.state(),
+                expiryTimers.counts(),
+                attempts.summaries(),
+                times.summary());
     }
 
     /** Returns the number of parts of {@link #contents}: flows, tags, slots of timers, released requests and their times. */
@@ -166,7 +176,7 @@ public final class WaitingRequests {
         if (!newPacing.isSameAs(pacing)) {
             flowTable.flowQueues().forEach(FlowQueue::forgetPace);
         }
-        boolean isOtherService = (rules.inFlight() == null) != (newRules.inFlight() == null);
+        boolean wasSlotTime = isSlotTime();
         rules = newRules;
         pacing = newPacing;
         hasMinShares = rules.hasMinShares();
@@ -174,9 +184,14 @@ public final class WaitingRequests {
         scheduler.readmitAll();
         scheduler.setShares(rules.tiers());
         flowTable.setRules(rules);
-        if (isOtherService) {
+        if (isSlotTime() != wasSlotTime) {
             startAgain();
         }
+    }
+
+    /** Returns whether service is the time of slots, and not tokens. */
+    private boolean isSlotTime() {
+        return rules.inFlight() != null;
     }
 
     /** Has the flows share from now on, since past service was counted otherwise. */

@@ -40,6 +40,7 @@ import java.util.Optional;
  *            with flag 8: attempts (n × tier value position number cost slots stage until± start±)
  *            with flag 16: times (n × has flow, tier value if so, eighths)
  *            with flag 32: the requests that wait for their time, the time and number of the first
+ *            flag 64: the order of the flows counts the time of slots
  *   flow     tier  value  flags  first  cost  number  enqueuedAt±
  *            expiresAt± without flag 1  latest expiry± without flag 2
  *            without flag 4: size − 1, last − first, tokens, tail number − number, tail cost,
@@ -60,6 +61,7 @@ public final class BucketCodec {
     private static final int ATTEMPTS = 8;
     private static final int TIMES = 16;
     private static final int SCHEDULED = 32;
+    private static final int SLOT_TIME = 64;
 
     private static final List<AttemptSummary.Stage> STAGES =
             List.of(AttemptSummary.Stage.IN_FLIGHT, AttemptSummary.Stage.BACKOFF, AttemptSummary.Stage.DUE);
@@ -102,6 +104,7 @@ public final class BucketCodec {
         out.writeByte((contents == null ? 0 : LISTED)
                 | (hasAttempts ? ATTEMPTS : 0)
                 | (hasTimes ? TIMES : 0)
+                | (contents != null && contents.isSlotTime() ? SLOT_TIME : 0)
                 | (state.schedule().first().isPresent() ? SCHEDULED : 0)
                 | (order instanceof TaggedFlows ? TAGGED : order instanceof SingleFlow ? SINGLE_FLOW : 0));
         if (contents != null) {
@@ -167,7 +170,7 @@ public final class BucketCodec {
         FlowOrder order = readOrder(in, bucketFlags);
         List<AttemptSummary> attempts = (bucketFlags & ATTEMPTS) == 0 ? List.of() : readAttempts(in);
         List<FlowTime> times = (bucketFlags & TIMES) == 0 ? List.of() : readTimes(in);
-        return new BucketContents(flows, order, expiryTimers, attempts, times);
+        return new BucketContents(flows, (bucketFlags & SLOT_TIME) != 0, order, expiryTimers, attempts, times);
     }
 
     private static void writeTimes(List<FlowTime> times, StateBytes out) {
