@@ -136,7 +136,7 @@ class DoctorTest {
                 });
                 CapturedRun text = Shell.run(doctor.args(port, options));
                 assertThat(text.out())
-                        .contains("topics\n  OK    existence         12 topics, 16 changelogs\n")
+                        .contains("topics\n  OK    existence         12 topics, 17 changelogs\n")
                         .contains("group " + name + ": 1 instance, 1 thread, 6 of 6 partitions, no standby instance")
                         .contains("1 policy, 0 queues")
                         .endsWith(" OK, 0 WARN, 0 FAIL, 0 SKIP\n");

@@ -121,7 +121,7 @@ class ProxiesTest {
      */
     private static Gateway openGateway(int port) throws Exception {
         String recipe = Files.readString(Path.of("src", "deploy", "proxies", "gateway.yaml"));
-        GatewayConfig config = GatewayFile.read("gateway.yaml", recipe.replace("timeout: 500ms", "timeout: 20s"))
+        GatewayConfig config = GatewayFile.read("gateway.yaml", recipe.replace("timeout: 500ms", "timeout: 10s"))
                 .gateway();
         return SharedWeir.get().open(config, port);
     }

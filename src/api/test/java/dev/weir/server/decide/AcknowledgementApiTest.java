@@ -163,8 +163,8 @@ class AcknowledgementApiTest {
                 "/v1/extend | [{\"client\":\"c\",\"kind\":\"CONSUME\"}] | [0]: kind cannot be set: it is EXTEND",
                 "/v1/complete | {\"client\":\"c\"} | receipt is required for COMPLETE",
                 "/v1/complete | {\"client\":\"c\",\"receipt\":\"x\"} | receipt must be copied unchanged",
-                "/v1/complete | {\"client\":\"c\",\"receipt\":\"AQFxAAAAAAE\"} | result is required for COMPLETE",
-                "/v1/extend | {\"client\":\"c\",\"receipt\":\"AQFxAAAAAAE\",\"result\":\"done\"} | result is for requests of the kind COMPLETE",
+                "/v1/complete | {\"client\":\"c\",\"receipt\":\"AQFxAAAAAAEBAQ\"} | result is required for COMPLETE",
+                "/v1/extend | {\"client\":\"c\",\"receipt\":\"AQFxAAAAAAEBAQ\",\"result\":\"done\"} | result is for requests of the kind COMPLETE",
             })
     void an_invalid_acknowledgement_is_rejected(String path, String body, String why) throws Exception {
         Reply reply = caller.post(path, body);
