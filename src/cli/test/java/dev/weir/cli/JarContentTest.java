@@ -16,7 +16,7 @@ import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.CsvSource;
 
 /** What {@code target/weir.jar} and {@code target/weir-gateway.jar} contain of other projects, and how large they are. */
-@Tag("full")
+@Tag("packaged")
 class JarContentTest {
 
     private static final long MEGABYTE = 1_000_000;
