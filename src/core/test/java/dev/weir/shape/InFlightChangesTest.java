@@ -111,7 +111,8 @@ class InFlightChangesTest {
         send(queue, slots, "another", "other", "b", 52_000);
         queue.runUntil(52_000);
         assertThat(queue.releases).extracting(Release::client).containsExactly("slow", "fast", "fast", "other");
-        assertThat(queue.saved.get(new BucketId("q", List.of("to", "a"))).timers()).hasSize(hotKeys == 1 ? 1 : 0);
+        assertThat(queue.saved.get(new BucketId("q", List.of("to", "a"))).timers())
+                .hasSize(hotKeys == 1 ? 1 : 0);
         queue.releases.clear();
         QueueRules none = QueueRules.builder("q", 10, 1_000)
                 .key(List.of("to"))
@@ -128,8 +129,7 @@ class InFlightChangesTest {
     }
 
     private static void send(QueueHarness queue, QueueRules rules, String id, String client, String to, long nowMs) {
-        Admission admission =
-                QueueHarness.admission(RequestKind.CONSUME, id, client, null, 1, null, Map.of("to", to));
+        Admission admission = QueueHarness.admission(RequestKind.CONSUME, id, client, null, 1, null, Map.of("to", to));
         queue.sendNext(QueueRules.withKey(admission, rules), nowMs);
     }
 

@@ -122,12 +122,7 @@ public final class WaitingRequests {
         List<BucketContents.FlowSummary> flows = new ArrayList<>(flowTable.flows());
         flowTable.flowQueues().forEach(queue -> flows.add(queue.summary()));
         return new BucketContents(
-                flows,
-                isSlotTime(),
-                scheduler.state(),
-                expiryTimers.counts(),
-                attempts.summaries(),
-                times.summary());
+                flows, isSlotTime(), scheduler.state(), expiryTimers.counts(), attempts.summaries(), times.summary());
     }
 
     /** Returns the number of parts of {@link #contents}: flows, tags, slots of timers, released requests and their times. */

@@ -105,7 +105,13 @@ class BucketCodecTest {
                         ID, 5, 7, 9, OUTFLOW, new BucketContents(flows.subList(4, 5), single, expiryTimers), timers),
                 new BucketState(ID, 5, 7, 9, OUTFLOW, new BucketContents(flows, order, expiryTimers), List.of()),
                 new BucketState(
-                        ID, 5, 7, 9, OUTFLOW, new BucketContents(flows, true, order, List.of(), ATTEMPTS, times), timers),
+                        ID,
+                        5,
+                        7,
+                        9,
+                        OUTFLOW,
+                        new BucketContents(flows, true, order, List.of(), ATTEMPTS, times),
+                        timers),
                 new BucketState(
                         ID,
                         5,
