@@ -382,6 +382,28 @@ class PartitionAuditTest {
     }
 
     @Test
+    void a_release_before_the_time_of_its_request_is_found() throws Exception {
+        applyQueue(1);
+        for (long notBeforeMs : new long[] {2_000, 2_001}) {
+            List<ConsumerRecord<byte[], byte[]>> records = requests.get(0);
+            Request request = send("alice", 0, hook("a")).toBuilder()
+                    .notBeforeMs(notBeforeMs)
+                    .build();
+            records.set(
+                    records.size() - 1,
+                    record(0, request.source().offset(), request.client(), requestCodec.encode(request)));
+            queue(request, Map.of());
+            release(request, Map.of());
+            Release last = releases.remove(releases.size() - 1);
+            releases.add(last.toBuilder().releaseAtNanos(2_000_000_000L).build());
+        }
+        audit();
+        assertThat(found)
+                .extracting(Mismatch::kind, Mismatch::note)
+                .containsExactly(tuple(Kind.WRONG_QUEUE_EXITS, "it is released before 2001, its notBefore"));
+    }
+
+    @Test
     void an_attempt_that_is_released_twice_or_after_the_end_is_found() throws Exception {
         applyQueue(1);
         Request twice = queued();
