@@ -125,6 +125,16 @@ class DrainingQueuesTest {
     }
 
     @Test
+    void requests_that_wait_for_their_time_are_added_over_all_instances() throws Exception {
+        QueueView own = draining("mail", 2).withScheduled(new QueueView.ScheduledView(2, 5_000L));
+        QueueView others = draining("mail", 3).withScheduled(new QueueView.ScheduledView(3, 4_000L));
+        here.queue = new Result.Partial<>(own, Set.of(other.address()));
+        there.queue = new Result.Partial<>(others, Set.of(service.address()));
+        assertThat(caller.get("/v1/queues/mail").json().at("/state/scheduled").toString())
+                .isEqualTo("{\"requests\":5,\"nextAt\":null}");
+    }
+
+    @Test
     void instances_that_do_not_respond_are_named() throws Exception {
         here.draining = new Result.Partial<>(new TreeMap<>(), Set.of(NOBODY, other.address()));
         there.draining = new Result.NotReady<>("moving");
