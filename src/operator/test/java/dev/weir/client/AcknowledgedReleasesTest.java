@@ -145,8 +145,8 @@ class AcknowledgedReleasesTest {
     @Test
     void a_program_can_claim_and_complete_releases_by_itself() throws Exception {
         try (WeirClient weir = up.client().start();
-                ReleaseConsumer releases =
-                        new ReleaseConsumer(kafka("hand"), up.config().topics().prefix() + "releases")) {
+                ReleaseConsumer releases = new ReleaseConsumer(
+                        up.group("hand"), up.config().topics().prefix() + "releases")) {
             queue(weir, "hand", 2, "/hand");
             Release first = next(releases);
             assertThat(reason(weir.extend(first))).isEqualTo(Reason.EXTENDED);
@@ -207,14 +207,8 @@ class AcknowledgedReleasesTest {
     }
 
     private WorkerBuilder worker(String group, ReleaseTask.Handler handler) {
-        return ReleaseWorker.builder(kafka(group), handler)
+        return ReleaseWorker.builder(up.group(group), handler)
                 .prefix(up.config().topics().prefix());
-    }
-
-    private Map<String, Object> kafka(String group) {
-        Map<String, Object> kafka = new HashMap<>(up.config().kafka());
-        kafka.put("group.id", group);
-        return kafka;
     }
 
     private ConsumerRecord<byte[], byte[]> deadLetter(String reason) {

@@ -10,9 +10,7 @@ import dev.weir.runtime.Enforcer;
 import dev.weir.testing.TestBroker;
 import java.nio.file.Path;
 import java.time.Duration;
-import java.util.HashMap;
 import java.util.List;
-import java.util.Map;
 import java.util.concurrent.CopyOnWriteArrayList;
 import java.util.concurrent.TimeUnit;
 import org.junit.jupiter.api.Tag;
@@ -46,8 +44,8 @@ class LateReleasesTest {
         up = LiveWeir.create(TestBroker.shared(), directory, "overdue.", POLICIES);
         try (Enforcer enforcer = up.enforce();
                 WeirClient weir = up.client().start();
-                ReleaseConsumer seen =
-                        new ReleaseConsumer(kafka("seen"), up.config().topics().prefix() + "releases")) {
+                ReleaseConsumer seen = new ReleaseConsumer(
+                        up.group("seen"), up.config().topics().prefix() + "releases")) {
             for (int i = 0; i < RELEASES; i++) {
                 weir.decide(RequestBuilder.of("client" + i % 5)
                                 .requestId("r" + i)
@@ -79,15 +77,9 @@ class LateReleasesTest {
     }
 
     private ReleaseWorker worker(String group, LateReleases late, List<Long> starts) {
-        return ReleaseWorker.builder(kafka(group), task -> starts.add(System.nanoTime()))
+        return ReleaseWorker.builder(up.group(group), task -> starts.add(System.nanoTime()))
                 .prefix(up.config().topics().prefix())
                 .late(late)
                 .start();
-    }
-
-    private Map<String, Object> kafka(String group) {
-        Map<String, Object> kafka = new HashMap<>(up.config().kafka());
-        kafka.put("group.id", group);
-        return kafka;
     }
 }

@@ -10,6 +10,8 @@ import dev.weir.testing.TestBroker;
 import dev.weir.topics.TopicSetup;
 import java.nio.file.Path;
 import java.time.Duration;
+import java.util.HashMap;
+import java.util.Map;
 import org.apache.kafka.clients.admin.Admin;
 
 /** Topics with rules on a broker, on which tests can start an enforcer. */
@@ -53,6 +55,18 @@ record LiveWeir(WeirConfig config) {
                 .prefix(config.topics().prefix())
                 .applicationId(config.applicationId())
                 .timeout(PATIENCE);
+    }
+
+    /** Returns the id of a consumer group, which no other test on the broker uses. */
+    String groupId(String name) {
+        return config.topics().prefix() + name;
+    }
+
+    /** Returns the properties of a consumer in the group of this {@linkplain #groupId name}. */
+    Map<String, Object> group(String name) {
+        Map<String, Object> kafka = new HashMap<>(config.kafka());
+        kafka.put("group.id", groupId(name));
+        return kafka;
     }
 
     /** Starts a client and waits until it is ready. */

@@ -116,7 +116,7 @@ class ReleaseWorkerTest {
                         .isEqualTo(Outcome.QUEUED);
             }
             await("all releases are handled", LiveWeir.PATIENCE, () -> count("once") == 200);
-            await("all releases are committed", LiveWeir.PATIENCE, () -> committed("once")
+            await("all releases are committed", LiveWeir.PATIENCE, () -> committed(up, "once")
                     .equals(ends(up)));
             assertThat(handled.entrySet())
                     .filteredOn(entry -> entry.getKey().startsWith("once")) // other tests use the same map
@@ -258,18 +258,18 @@ class ReleaseWorkerTest {
                     "all releases but one are done",
                     LiveWeir.PATIENCE,
                     () -> worker.stats().handled() == 9);
-            Map<String, Object> second = kafka(alone, "rebalance");
+            Map<String, Object> second = alone.group("rebalance");
             second.put("client.id", "z"); // members are sorted by name, so the worker keeps partition 0
             try (ReleaseConsumer other = new ReleaseConsumer(second, "alone.releases")) {
                 await("the releases are read again", LiveWeir.PATIENCE, () -> {
                     assertThat(other.next(Duration.ZERO)).isEmpty();
                     return worker.stats().duplicates() >= 12;
                 });
-                assertThat(committed("rebalance")).doesNotContainValue(11L);
+                assertThat(committed(alone, "rebalance")).doesNotContainValue(11L);
                 go.countDown();
                 await("all releases are committed", LiveWeir.PATIENCE, () -> {
                     assertThat(other.next(Duration.ZERO)).isEmpty();
-                    return committed("rebalance").containsValue(11L);
+                    return committed(alone, "rebalance").containsValue(11L);
                 });
             }
             assertThat(handled.values()).allMatch(all -> all.size() == 1);
@@ -282,7 +282,7 @@ class ReleaseWorkerTest {
         write(removed, 0, 1);
         CountDownLatch begun = new CountDownLatch(1);
         CountDownLatch go = new CountDownLatch(1);
-        Map<String, Object> kafka = kafka(removed, "removed");
+        Map<String, Object> kafka = removed.group("removed");
         kafka.put("heartbeat.interval.ms", 30_000); // the commit reports the removal, and no heartbeat before it
         try (ReleaseWorker worker = ReleaseWorker.builder(kafka, work -> {
                     note(work);
@@ -293,11 +293,12 @@ class ReleaseWorkerTest {
                 .attempts(1)
                 .start()) {
             assertThat(begun.await(90, TimeUnit.SECONDS)).isTrue();
-            admin.removeMembersFromConsumerGroup("removed", new RemoveMembersFromConsumerGroupOptions())
+            admin.removeMembersFromConsumerGroup(
+                            removed.groupId("removed"), new RemoveMembersFromConsumerGroupOptions())
                     .all()
                     .get();
             go.countDown();
-            await("the release is committed", LiveWeir.PATIENCE, () -> committed("removed")
+            await("the release is committed", LiveWeir.PATIENCE, () -> committed(removed, "removed")
                     .containsValue(1L));
             await("nothing fails any more", LiveWeir.PATIENCE, () -> worker.failure()
                     .isEmpty());
@@ -323,7 +324,7 @@ class ReleaseWorkerTest {
                     LiveWeir.PATIENCE,
                     () -> worker.stats().duplicates() == 1);
             go.countDown();
-            await("both releases are committed", LiveWeir.PATIENCE, () -> committed("doubles")
+            await("both releases are committed", LiveWeir.PATIENCE, () -> committed(doubles, "doubles")
                     .containsValue(2L));
             assertThat(count("w")).isEqualTo(1);
         }
@@ -357,12 +358,12 @@ class ReleaseWorkerTest {
                     () -> first.stats().handled() == 19);
         } // like a crash: the first release is neither done nor committed
         assertThat(handled).hasSize(20).doesNotContainKey("w20");
-        assertThat(committed("bound")).doesNotContainValue(20L).doesNotContainValue(1L);
+        assertThat(committed(bound, "bound")).doesNotContainValue(20L).doesNotContainValue(1L);
         await("the handler is interrupted", LiveWeir.PATIENCE, () -> interrupted.contains("w0"));
         go.countDown();
         try (ReleaseWorker second =
                 worker(bound, "bound", this::note).attempts(1).threads(1).start()) {
-            await("all releases are committed", LiveWeir.PATIENCE, () -> committed("bound")
+            await("all releases are committed", LiveWeir.PATIENCE, () -> committed(bound, "bound")
                     .containsValue(30L));
             assertThat(second.stats().handled()).isEqualTo(30); // at least once
         }
@@ -389,7 +390,7 @@ class ReleaseWorkerTest {
         go.countDown();
         closer.join();
         assertThat(count("w")).isEqualTo(1);
-        assertThat(committed("closing")).containsValue(1L);
+        assertThat(committed(closing, "closing")).containsValue(1L);
     }
 
     @Test
@@ -409,7 +410,7 @@ class ReleaseWorkerTest {
             ConsumerRecord<byte[], byte[]> letter = deadLetter(odd, "NOT_AVRO");
             assertThat(letter.key()).isEqualTo(noRelease);
             assertThat(letter.value()).isEqualTo(noRelease);
-            await("both records are committed", LiveWeir.PATIENCE, () -> committed("odd")
+            await("both records are committed", LiveWeir.PATIENCE, () -> committed(odd, "odd")
                     .containsValue(2L));
         }
     }
@@ -426,16 +427,10 @@ class ReleaseWorkerTest {
     }
 
     private static WorkerBuilder worker(LiveWeir weir, String group, ReleaseTask.Handler handler) {
-        Map<String, Object> kafka = kafka(weir, group);
+        Map<String, Object> kafka = weir.group(group);
         kafka.put("consumer.client.id", "a");
         return ReleaseWorker.builder(kafka, handler)
                 .prefix(weir.config().topics().prefix());
-    }
-
-    private static Map<String, Object> kafka(LiveWeir weir, String group) {
-        Map<String, Object> kafka = new HashMap<>(weir.config().kafka());
-        kafka.put("group.id", group);
-        return kafka;
     }
 
     private static Request sms(String id, String endpoint) {
@@ -495,9 +490,9 @@ class ReleaseWorkerTest {
         return new String(record.headers().lastHeader(name).value(), StandardCharsets.UTF_8);
     }
 
-    private static Map<TopicPartition, Long> committed(String group) {
+    private static Map<TopicPartition, Long> committed(LiveWeir weir, String group) {
         try {
-            Map<TopicPartition, OffsetAndMetadata> offsets = admin.listConsumerGroupOffsets(group)
+            Map<TopicPartition, OffsetAndMetadata> offsets = admin.listConsumerGroupOffsets(weir.groupId(group))
                     .partitionsToOffsetAndMetadata()
                     .get();
             Map<TopicPartition, Long> committed = new HashMap<>();
