@@ -44,10 +44,8 @@ final class FailureRun implements AutoCloseable {
     private static final Duration PATIENCE = Duration.ofMinutes(10);
     private static final int HOT_FACTOR = 3;
 
-    /**
-     * A lag below this many seconds of load does not count as a backlog, because slow machines always have some lag.
-     */
-    private static final int CALM_SECONDS = 3;
+    /** A lag of up to this many seconds of load does not count as a backlog: slow machines always have some lag. */
+    private static final int CALM_SECONDS = PacedLoad.MAX_BEHIND_SECONDS / 2;
 
     /** The exit code of a JVM that has run its shutdown hooks after SIGTERM. */
     private static final int SIGTERM_EXIT = 143;
@@ -189,7 +187,8 @@ final class FailureRun implements AutoCloseable {
         load = new PacedLoad(
                 new FailureWorkload(setup.seed, System::currentTimeMillis, true),
                 new Producers(config, setup.seed, setup.conditions.misplacedPercent),
-                setup.perSecond);
+                setup.perSecond,
+                watch::answered);
         say("%d brokers, %d enforcers, %d partitions, %,d requests a second, seed %d"
                 .formatted(
                         BrokerCluster.FAULT_TOLERANT_SIZE,
@@ -350,7 +349,7 @@ final class FailureRun implements AutoCloseable {
             instance.awaitReady();
         }
         return watch.isQuiet()
-                && load.sent() - watch.answered() < CALM_SECONDS * setup.perSecond
+                && load.sent() - watch.answered() <= CALM_SECONDS * setup.perSecond
                 && brokers.isFullyReplicated(); // the last one, since it asks all brokers for all topics
     }
 

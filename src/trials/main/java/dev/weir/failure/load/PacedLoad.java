@@ -3,31 +3,42 @@ package dev.weir.failure.load;
 import java.util.concurrent.TimeUnit;
 import java.util.concurrent.atomic.AtomicLong;
 import java.util.concurrent.locks.LockSupport;
+import java.util.function.LongSupplier;
 
-/** A thread that sends requests at a rate until it is stopped. It waits while brokers are unavailable. */
+/**
+ * A thread that sends requests at a rate until it is stopped. It waits while brokers are unavailable. A machine may be too
+ * slow for the rate: once as many requests as it sends in {@value #MAX_BEHIND_SECONDS} s have no decision, it sends none
+ * until half of them have one.
+ */
 public final class PacedLoad implements AutoCloseable {
+
+    /** For how many seconds it sends ahead of the decisions. */
+    public static final int MAX_BEHIND_SECONDS = 6;
 
     private static final long MAX_BACKLOG_NANOS = TimeUnit.SECONDS.toNanos(1);
 
     private final FailureWorkload workload;
     private final Producers producers;
+    private final LongSupplier answered;
     private final Thread thread = new Thread(this::run, "load");
-    private volatile long nanosPerRequest;
+    private volatile int perSecond;
     private volatile String hot;
     private volatile boolean stopped;
     private volatile RuntimeException failure;
     private final AtomicLong sent = new AtomicLong();
 
-    public PacedLoad(FailureWorkload workload, Producers producers, int perSecond) {
+    /** @param answered returns how many of the requests have a decision */
+    public PacedLoad(FailureWorkload workload, Producers producers, int perSecond, LongSupplier answered) {
         this.workload = workload;
         this.producers = producers;
-        rate(perSecond);
+        this.answered = answered;
+        this.perSecond = perSecond;
         thread.setDaemon(true);
         thread.start();
     }
 
     public void rate(int perSecond) {
-        nanosPerRequest = TimeUnit.SECONDS.toNanos(1) / perSecond;
+        this.perSecond = perSecond;
     }
 
     /** Sets a client that sends half of the calls from now on, null for none. */
@@ -52,18 +63,28 @@ public final class PacedLoad implements AutoCloseable {
     private void run() {
         try {
             long due = System.nanoTime();
+            boolean isWaiting = false;
             while (!stopped) {
                 LockSupport.parkNanos(due - System.nanoTime());
-                if (System.nanoTime() - due >= 0) {
+                if (System.nanoTime() - due < 0) {
+                    continue;
+                }
+                int rate = perSecond;
+                isWaiting = isBehind(isWaiting ? rate * MAX_BEHIND_SECONDS / 2 : rate * MAX_BEHIND_SECONDS);
+                if (!isWaiting) {
                     workload.hot(hot);
                     producers.send(workload.next());
                     sent.incrementAndGet();
-                    due = Math.max(due + nanosPerRequest, System.nanoTime() - MAX_BACKLOG_NANOS);
                 }
+                due = Math.max(due + TimeUnit.SECONDS.toNanos(1) / rate, System.nanoTime() - MAX_BACKLOG_NANOS);
             }
         } catch (RuntimeException e) {
             failure = e;
         }
+    }
+
+    private boolean isBehind(int most) {
+        return sent.get() - answered.getAsLong() >= most;
     }
 
     @Override

@@ -38,6 +38,7 @@ public final class GatewayProcess extends ChildProcess {
     private final HttpClient http = HttpClient.newHttpClient();
     private final AtomicInteger waiting = new AtomicInteger();
     private final AtomicInteger allowed = new AtomicInteger();
+    private final AtomicInteger undecided = new AtomicInteger();
     private final Queue<Optional<String>> denials = new ConcurrentLinkedQueue<>();
 
     /**
@@ -125,9 +126,11 @@ public final class GatewayProcess extends ChildProcess {
                     waiting.decrementAndGet();
                     boolean isDecided = failure == null
                             && response.headers().firstValue("X-Weir-Fallback").isEmpty();
-                    if (isDecided && response.statusCode() == OK) {
+                    if (!isDecided) {
+                        undecided.incrementAndGet();
+                    } else if (response.statusCode() == OK) {
                         allowed.incrementAndGet();
-                    } else if (isDecided) {
+                    } else {
                         denials.add(response.headers().firstValue("Retry-After"));
                     }
                 });
@@ -140,6 +143,11 @@ public final class GatewayProcess extends ChildProcess {
 
     public int allowed() {
         return allowed.get();
+    }
+
+    /** Returns how many answers to {@link #authorize} did not arrive or were of the fallback. Weir may have charged them. */
+    public int undecided() {
+        return undecided.get();
     }
 
     /** Returns the {@code Retry-After} of each denial of {@link #authorize}. */
