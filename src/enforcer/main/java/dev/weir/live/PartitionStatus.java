@@ -1,13 +1,11 @@
 package dev.weir.live;
 
 import java.util.ArrayList;
-import java.util.Collection;
 import java.util.Comparator;
-import java.util.HashMap;
 import java.util.List;
 import java.util.Map;
 import java.util.Set;
-import org.apache.kafka.common.Metric;
+import java.util.function.Supplier;
 import org.apache.kafka.common.TopicPartition;
 import org.apache.kafka.streams.KafkaStreams;
 import org.apache.kafka.streams.TaskMetadata;
@@ -17,9 +15,11 @@ import org.apache.kafka.streams.ThreadMetadata;
  * The partitions that are assigned to this instance, and their lag.
  *
  * @param applications the applications by name
+ * @param lags returns the lag of each partition that is read
  * @param policiesTopic the topic whose partition is listed as application {@code policies}
  */
-record PartitionStatus(Map<String, KafkaStreams> applications, String policiesTopic) {
+record PartitionStatus(
+        Map<String, KafkaStreams> applications, Supplier<Map<TopicPartition, Long>> lags, String policiesTopic) {
 
     static final String ACTIVE = "active";
 
@@ -31,11 +31,11 @@ record PartitionStatus(Map<String, KafkaStreams> applications, String policiesTo
     /** Returns no partitions of an application that is not running. */
     List<InstanceStatus.AssignedPartition> partitions() {
         List<InstanceStatus.AssignedPartition> partitions = new ArrayList<>();
+        Map<TopicPartition, Long> read = lags.get();
         applications.forEach((name, streams) -> {
             if (streams.state().isRunningOrRebalancing()) {
-                Map<TopicPartition, Long> lags = lags(streams.metrics().values());
                 for (ThreadMetadata thread : streams.metadataForLocalThreads()) {
-                    thread.activeTasks().forEach(task -> partitions.add(of(name, task, ACTIVE, lags)));
+                    thread.activeTasks().forEach(task -> partitions.add(of(name, task, ACTIVE, read)));
                     thread.standbyTasks().forEach(task -> partitions.add(of(name, task, "standby", Map.of())));
                 }
             }
@@ -58,23 +58,5 @@ record PartitionStatus(Map<String, KafkaStreams> applications, String policiesTo
                 known.isEmpty()
                         ? null
                         : known.stream().mapToLong(Long::longValue).sum());
-    }
-
-    /** Returns the lags from the metrics of the consumers, as of their last fetch. */
-    private static Map<TopicPartition, Long> lags(Collection<? extends Metric> metrics) {
-        Map<TopicPartition, Long> lags = new HashMap<>();
-        for (Metric metric : metrics) {
-            Map<String, String> tags = metric.metricName().tags();
-            boolean isLag = metric.metricName().name().equals("records-lag")
-                    && !tags.getOrDefault("client-id", "").endsWith("-global-consumer")
-                    && tags.containsKey("partition");
-            if (isLag && metric.metricValue() instanceof Number lag && !Double.isNaN(lag.doubleValue())) {
-                lags.merge(
-                        new TopicPartition(tags.get("topic"), Integer.parseInt(tags.get("partition"))),
-                        lag.longValue(),
-                        Math::max);
-            }
-        }
-        return lags;
     }
 }

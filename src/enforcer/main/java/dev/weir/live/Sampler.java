@@ -79,7 +79,7 @@ public final class Sampler implements AutoCloseable {
     public Sampler(MetricSource source, String address, String policiesTopic) {
         this.source = source;
         this.address = address;
-        partitionStatus = new PartitionStatus(source.applications(), policiesTopic);
+        partitionStatus = new PartitionStatus(source.applications(), source.lags(), policiesTopic);
         recentCounts = new RecentCounts(source.metrics());
         limited = source.metrics().limited().since(Long.MAX_VALUE).added();
         now = new InstanceStatus(address, health(), PROCESS, List.of(), 0, List.of(), 0, List.of(), List.of());

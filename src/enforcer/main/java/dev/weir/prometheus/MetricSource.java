@@ -8,12 +8,14 @@ import dev.weir.storage.CacheBudget;
 import java.util.List;
 import java.util.Map;
 import java.util.function.Supplier;
+import org.apache.kafka.common.TopicPartition;
 import org.apache.kafka.streams.KafkaStreams;
 
 /**
  * The sources of an enforcer's metrics.
  *
  * @param applications the Kafka Streams applications by name ({@code deciding}, {@code shaping})
+ * @param lags returns the lag of each partition that the applications read, as of the last fetch
  * @param metrics the counters of the processors
  * @param policies the policies and queues in force
  * @param memory the budget of the caches
@@ -23,6 +25,7 @@ import org.apache.kafka.streams.KafkaStreams;
  */
 public record MetricSource(
         Map<String, KafkaStreams> applications,
+        Supplier<Map<TopicPartition, Long>> lags,
         EnforcerMetrics metrics,
         PolicyRegistry policies,
         CacheBudget memory,

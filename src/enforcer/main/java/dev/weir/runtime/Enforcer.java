@@ -32,6 +32,7 @@ import dev.weir.watch.ClusterWatch;
 import dev.weir.wire.SchemaRegistry;
 import java.time.Clock;
 import java.time.Duration;
+import java.util.HashMap;
 import java.util.HashSet;
 import java.util.List;
 import java.util.Map;
@@ -143,6 +144,7 @@ public final class Enforcer implements AutoCloseable {
                 policies, owners, new PartitionOwners(shaping.streams(), self), queues, config, Clock.systemUTC());
         MetricSource source = new MetricSource(
                 Map.of("deciding", deciding.streams(), "shaping", shaping.streams()),
+                this::lags,
                 enforcerMetrics,
                 policies,
                 memory,
@@ -157,6 +159,12 @@ public final class Enforcer implements AutoCloseable {
         applications.forEach(application -> application.streams().setGlobalStateRestoreListener(restores));
         AtomicInteger starting = new AtomicInteger(applications.size());
         applications.forEach(application -> watch(application, starting));
+    }
+
+    private Map<TopicPartition, Long> lags() {
+        Map<TopicPartition, Long> lags = new HashMap<>();
+        applications.forEach(application -> lags.putAll(application.lags()));
+        return lags;
     }
 
     /** Returns the partitions that the tasks of this instance read or restore from. */

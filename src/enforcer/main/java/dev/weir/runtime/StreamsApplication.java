@@ -6,6 +6,7 @@ import dev.weir.pacing.CommitPacing;
 import dev.weir.policy.DurationsAndSizes;
 import java.time.Duration;
 import java.util.LinkedHashSet;
+import java.util.Map;
 import java.util.Optional;
 import java.util.Properties;
 import java.util.Set;
@@ -147,13 +148,12 @@ final class StreamsApplication {
      * there are no records.
      */
     boolean isStalled(Duration limit) {
-        Set<String> consumers = streams.metadataForLocalThreads().stream()
-                .map(ThreadMetadata::consumerClientId)
-                .collect(Collectors.toSet());
-        return streams.metrics().values().stream()
-                .filter(metric -> metric.metricName().name().equals("last-poll-seconds-ago"))
-                .filter(metric -> consumers.contains(metric.metricName().tags().get("client-id")))
-                .anyMatch(metric -> (double) metric.metricValue() >= limit.toSeconds());
+        return clients.isStalled(limit);
+    }
+
+    /** Returns the lag of each partition that a thread reads, as of its last fetch. */
+    Map<TopicPartition, Long> lags() {
+        return clients.lags();
     }
 
     /**

@@ -4,8 +4,11 @@ import dev.weir.pacing.CommitPacing;
 import java.lang.reflect.InvocationTargetException;
 import java.lang.reflect.Method;
 import java.lang.reflect.Proxy;
+import java.time.Duration;
+import java.util.HashMap;
 import java.util.List;
 import java.util.Map;
+import java.util.OptionalLong;
 import java.util.concurrent.CopyOnWriteArrayList;
 import org.apache.kafka.clients.admin.Admin;
 import org.apache.kafka.clients.consumer.Consumer;
@@ -13,6 +16,8 @@ import org.apache.kafka.clients.consumer.ConsumerConfig;
 import org.apache.kafka.clients.consumer.ConsumerRecords;
 import org.apache.kafka.clients.consumer.KafkaConsumer;
 import org.apache.kafka.clients.producer.Producer;
+import org.apache.kafka.common.Metric;
+import org.apache.kafka.common.TopicPartition;
 import org.apache.kafka.common.errors.WakeupException;
 import org.apache.kafka.common.serialization.ByteArrayDeserializer;
 import org.apache.kafka.streams.KafkaClientSupplier;
@@ -25,6 +30,7 @@ import org.apache.kafka.streams.KafkaClientSupplier;
 public final class WakeableClients implements KafkaClientSupplier {
 
     private final List<Polling> consumers = new CopyOnWriteArrayList<>();
+    private final List<Polling> mainConsumers = new CopyOnWriteArrayList<>();
     private final CommitPacing commits;
 
     /** @param commits the pace of the threads that use the clients */
@@ -35,6 +41,32 @@ public final class WakeableClients implements KafkaClientSupplier {
     /** Ends the polls in progress. */
     void wake() {
         consumers.forEach(Polling::wake);
+    }
+
+    /** Returns whether the last poll of a main consumer began {@code limit} ago or earlier. */
+    boolean isStalled(Duration limit) {
+        return mainConsumers.stream().anyMatch(consumer -> consumer.isStalled(limit));
+    }
+
+    /**
+     * Returns the lag of each partition that a main consumer reads, as of its last fetch. Reads a few hundred metrics;
+     * {@code KafkaStreams.metrics()} copies those of all clients and stores, which are thousands.
+     */
+    Map<TopicPartition, Long> lags() {
+        Map<TopicPartition, Long> lags = new HashMap<>();
+        for (Polling main : mainConsumers) {
+            for (Metric metric : main.consumer.metrics().values()) {
+                Map<String, String> tags = metric.metricName().tags();
+                boolean isLag = metric.metricName().name().equals("records-lag") && tags.containsKey("partition");
+                if (isLag && metric.metricValue() instanceof Number lag && !Double.isNaN(lag.doubleValue())) {
+                    lags.merge(
+                            new TopicPartition(tags.get("topic"), Integer.parseInt(tags.get("partition"))),
+                            lag.longValue(),
+                            Math::max);
+                }
+            }
+        }
+        return lags;
     }
 
     @Override
@@ -52,12 +84,15 @@ public final class WakeableClients implements KafkaClientSupplier {
         if (config.containsKey(AddedPartitionsAssignor.STATE_PARTITIONS)) { // Kafka Streams sets its own assignor
             config.put(ConsumerConfig.PARTITION_ASSIGNMENT_STRATEGY_CONFIG, AddedPartitionsAssignor.class.getName());
         }
-        return wakeable(commits.pacedConsumer(config));
+        Polling polling = new Polling(commits.pacedConsumer(config));
+        mainConsumers.add(polling);
+        return wakeable(polling);
     }
 
     @Override
     public Consumer<byte[], byte[]> getRestoreConsumer(Map<String, Object> config) {
-        return wakeable(new KafkaConsumer<>(config, new ByteArrayDeserializer(), new ByteArrayDeserializer()));
+        return wakeable(
+                new Polling(new KafkaConsumer<>(config, new ByteArrayDeserializer(), new ByteArrayDeserializer())));
     }
 
     @Override
@@ -67,8 +102,7 @@ public final class WakeableClients implements KafkaClientSupplier {
 
     /** Returns a proxy of a consumer that {@link #wake} wakes up until it is closed. */
     @SuppressWarnings("unchecked")
-    Consumer<byte[], byte[]> wakeable(Consumer<byte[], byte[]> consumer) {
-        Polling polling = new Polling(consumer);
+    private Consumer<byte[], byte[]> wakeable(Polling polling) {
         consumers.add(polling);
         return (Consumer<byte[], byte[]>) Proxy.newProxyInstance(
                 Consumer.class.getClassLoader(),
@@ -81,6 +115,7 @@ public final class WakeableClients implements KafkaClientSupplier {
         private final Consumer<byte[], byte[]> consumer;
         private boolean isPolling;
         private boolean isWoken;
+        private OptionalLong pollNanos = OptionalLong.empty(); // when the last poll began
 
         Polling(Consumer<byte[], byte[]> consumer) {
             this.consumer = consumer;
@@ -93,11 +128,16 @@ public final class WakeableClients implements KafkaClientSupplier {
             }
         }
 
+        private synchronized boolean isStalled(Duration limit) {
+            return pollNanos.isPresent() && System.nanoTime() - pollNanos.getAsLong() >= limit.toNanos();
+        }
+
         Object call(Method method, Object... arguments) throws Throwable {
             return switch (method.getName()) {
                 case "poll" -> poll(method, arguments);
                 case "close" -> {
                     consumers.remove(this);
+                    mainConsumers.remove(this);
                     yield invoke(method, arguments);
                 }
                 default -> other(method, arguments);
@@ -105,14 +145,14 @@ public final class WakeableClients implements KafkaClientSupplier {
         }
 
         private Object poll(Method method, Object... arguments) throws Throwable {
-            setPolling(true);
+            startPoll();
             try {
                 return invoke(method, arguments);
             } catch (WakeupException e) {
                 takeWoken();
                 return ConsumerRecords.empty();
             } finally {
-                setPolling(false);
+                endPoll();
             }
         }
 
@@ -131,8 +171,13 @@ public final class WakeableClients implements KafkaClientSupplier {
             }
         }
 
-        private synchronized void setPolling(boolean now) {
-            isPolling = now;
+        private synchronized void startPoll() {
+            isPolling = true;
+            pollNanos = OptionalLong.of(System.nanoTime());
+        }
+
+        private synchronized void endPoll() {
+            isPolling = false;
         }
 
         private synchronized boolean takeWoken() {

@@ -36,6 +36,7 @@ class SamplerTest {
     private final Sampler sampler = new Sampler(
             new MetricSource(
                     Map.of(),
+                    Map::of,
                     metrics,
                     new PolicyRegistry(),
                     new CacheBudget(0),

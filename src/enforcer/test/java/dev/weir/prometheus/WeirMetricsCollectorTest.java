@@ -52,6 +52,7 @@ class WeirMetricsCollectorTest {
                 new QueueView.OneBucket(0, 0L));
         MetricSource source = new MetricSource(
                 Map.of(),
+                Map::of,
                 new EnforcerMetrics(),
                 new PolicyRegistry(),
                 new CacheBudget(0),
@@ -78,6 +79,7 @@ class WeirMetricsCollectorTest {
                 .withOrders(new OrdersView(Optional.of(origin), Optional.empty(), false, 3, List.of()));
         MetricSource source = new MetricSource(
                 Map.of(),
+                Map::of,
                 new EnforcerMetrics(),
                 new PolicyRegistry(),
                 new CacheBudget(0),
@@ -102,6 +104,7 @@ class WeirMetricsCollectorTest {
     void every_reason_of_dead_letters_is_there_from_the_start() {
         MetricSource source = new MetricSource(
                 Map.of(),
+                Map::of,
                 new EnforcerMetrics(),
                 new PolicyRegistry(),
                 new CacheBudget(0),
