@@ -24,6 +24,7 @@ import java.util.LinkedHashMap;
 import java.util.List;
 import java.util.Map;
 import java.util.Optional;
+import java.util.concurrent.TimeUnit;
 import java.util.function.Predicate;
 
 /**
@@ -70,6 +71,7 @@ final class DecisionMatcher {
         final Recomputed recomputed;
         LoggedDecision answer;
         Receipt attempt; // the last that was released; null if none was
+        Decision end; // null until its wait has ended by a decision
 
         SubmittedRequest(Request request, Recomputed recomputed) {
             this.request = request;
@@ -90,6 +92,13 @@ final class DecisionMatcher {
                             : release.attempt().number() == next);
         }
 
+        /** Returns whether a release can be an attempt before the end. The queue's clock dates both. */
+        boolean endedAfter(Release release) {
+            return release.attempt() != null
+                    && precedes(release)
+                    && TimeUnit.NANOSECONDS.toMillis(release.releaseAtNanos()) <= end.decidedAtMs();
+        }
+
         Id id(String queue) {
             return new Id(request.client(), request.requestId(), queue);
         }
@@ -102,6 +111,7 @@ final class DecisionMatcher {
     private final Map<Request.Source, RecordPosition> recent = new LinkedHashMap<>();
     private final Map<Request.Source, SubmittedRequest> submitted = new LinkedHashMap<>();
     private final Map<Id, List<Request.Source>> waiting = new LinkedHashMap<>();
+    private final Map<Id, SubmittedRequest> ended = new LinkedHashMap<>(); // attempts may be read after the end
     private final Map<Id, List<UnmatchedRelease>> released = new LinkedHashMap<>();
     private final Map<Receipt, SubmittedRequest> inFlight = new HashMap<>(); // by the receipt of the first attempt
     private final Map<Receipt, RecordPosition> done = new LinkedHashMap<>(); // attempts without a release so far
@@ -298,6 +308,8 @@ final class DecisionMatcher {
         letters.verifyEnd(of.request, recorded);
         stopWaiting(of);
         forget(of);
+        of.end = recorded.decision();
+        remember(ended, of.id(of.answer.decision().queueing().queue()), of);
     }
 
     private void matchUnexpectedEnd(LoggedDecision recorded) {
@@ -316,6 +328,10 @@ final class DecisionMatcher {
     void matchRelease(LoggedRelease left) {
         Release release = left.release();
         Id id = new Id(release.client(), release.requestId(), release.queue());
+        if (ended.containsKey(id) && ended.get(id).endedAfter(release) && !isAwaited(id, release)) {
+            verifyAttempt(ended.get(id), left);
+            return;
+        }
         Request.Source source = take(waiting, id, one -> submitted.get(one).precedes(release));
         if (source != null) {
             matchRelease(submitted.get(source), left);
@@ -328,15 +344,37 @@ final class DecisionMatcher {
         }
     }
 
+    private boolean isAwaited(Id id, Release release) {
+        return waiting.getOrDefault(id, List.of()).stream()
+                .anyMatch(one -> submitted.get(one).precedes(release));
+    }
+
     /** Matches a release of a request that is not, or no longer, among those that wait. */
     private void matchRelease(SubmittedRequest of, LoggedRelease left) {
         Release release = left.release();
-        verdicts.verifyRelease(of.request, of.answer.decision(), left.place(), release);
         if (release.attempt() == null) {
+            verdicts.verifyRelease(of.request, of.answer.decision(), left.place(), release);
             forget(of);
             letters.requireNone(of.request);
             return;
         }
+        if (!verifyAttempt(of, left)) {
+            forget(of);
+            return;
+        }
+        inFlight.put(of.attempt.ofFirstAttempt(), of);
+        waiting.computeIfAbsent(of.id(release.queue()), any -> new ArrayList<>(1))
+                .add(of.request.source());
+        RecordPosition completed = done.remove(of.attempt);
+        if (completed != null) {
+            complete(of.attempt, completed);
+        }
+    }
+
+    /** Verifies the release of an attempt, which becomes the last one. Returns whether its receipt names it. */
+    private boolean verifyAttempt(SubmittedRequest of, LoggedRelease left) {
+        Release release = left.release();
+        verdicts.verifyRelease(of.request, of.answer.decision(), left.place(), release);
         int number = release.attempt().number();
         int before = of.attempt == null ? 0 : of.attempt.attempt();
         boolean isBeforeKnown = before > 0 || scope.retained().allReleases();
@@ -349,17 +387,10 @@ final class DecisionMatcher {
         if (receipt.isEmpty()) {
             String note = "its receipt does not name attempt " + number;
             verdicts.report(DecisionVerifier.mismatch(Kind.WRONG_QUEUE_EXITS, of.request, left.place(), note));
-            forget(of);
-            return;
+            return false;
         }
         of.attempt = receipt.get();
-        inFlight.put(of.attempt.ofFirstAttempt(), of);
-        waiting.computeIfAbsent(of.id(release.queue()), any -> new ArrayList<>(1))
-                .add(of.request.source());
-        RecordPosition completed = done.remove(of.attempt);
-        if (completed != null) {
-            complete(of.attempt, completed);
-        }
+        return true;
     }
 
     private static Optional<Receipt> receipt(Release.Attempt attempt) {
@@ -450,8 +481,8 @@ final class DecisionMatcher {
                 new Mismatch(Kind.WRONG_QUEUE_EXITS, null, place, id.client, id.requestId, List.of(), note));
     }
 
-    private static <K> void remember(Map<K, RecordPosition> last, K key, RecordPosition place) {
-        last.put(key, place);
+    private static <K, V> void remember(Map<K, V> last, K key, V value) {
+        last.put(key, value);
         if (last.size() > RECENT) {
             Iterator<K> oldest = last.keySet().iterator();
             oldest.next();

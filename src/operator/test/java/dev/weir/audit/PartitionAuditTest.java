@@ -381,6 +381,27 @@ class PartitionAuditTest {
         assertThat(totals.sentToQueue()).isEqualTo(6);
     }
 
+    /** All decisions are read ahead before the first request is matched, but no release. */
+    @Test
+    void the_attempts_of_the_first_request_are_matched_after_its_end() throws Exception {
+        applyQueue(1);
+        Request first = queued();
+        releaseAttempt(first, 1);
+        complete(first, 1, Acknowledgement.Result.RETRY);
+        releaseAttempt(first, 2);
+        complete(first, 2, Acknowledgement.Result.FAILED);
+        giveUp(first);
+        reject(first, Rejection.FAILED);
+        releaseAttempt(first, 3);
+        Release last = releases.remove(releases.size() - 1);
+        releases.add(last.toBuilder().releaseAtNanos(2_000_000_000L).build());
+        audit();
+        assertThat(found)
+                .extracting(Mismatch::kind, Mismatch::note)
+                .containsExactly(
+                        tuple(Kind.WRONG_QUEUE_EXITS, "it was released by queue hooks, in which it did not wait"));
+    }
+
     @Test
     void a_release_before_the_time_of_its_request_is_found() throws Exception {
         applyQueue(1);
