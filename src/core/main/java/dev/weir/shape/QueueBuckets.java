@@ -9,13 +9,12 @@ import dev.weir.shape.timer.TimerKey;
 import dev.weir.shape.total.SlotGrant;
 import dev.weir.shape.total.SlotReport;
 import dev.weir.time.DueTime;
-import java.util.ArrayDeque;
 import java.util.ArrayList;
 import java.util.Collections;
-import java.util.Deque;
 import java.util.HashSet;
 import java.util.Iterator;
 import java.util.LinkedHashMap;
+import java.util.LinkedHashSet;
 import java.util.List;
 import java.util.Map;
 import java.util.Set;
@@ -91,7 +90,7 @@ final class QueueBuckets {
     private final OperatorOrders orders;
     private final Map<BucketId, LeakyBucketQueue> hot = new LinkedHashMap<>();
     private final ColdBuckets cold;
-    private final Deque<LeakyBucketQueue> outdated = new ArrayDeque<>(); // hot ones by earlier rules
+    private final Set<LeakyBucketQueue> outdated = new LinkedHashSet<>(); // hot ones, by earlier rules or orders
     private final QueueBacklog backlog;
     private final LongestKeys longest = new LongestKeys();
     private final Set<BucketId> purging = new HashSet<>(); // hot ones in which requests wait that are to be purged
@@ -302,14 +301,17 @@ final class QueueBuckets {
         }
     }
 
-    /** Unloads a hot bucket, unless it has to stay because, by the rules in force, its state cannot list what waits. */
+    /**
+     * Unloads a hot bucket, unless it has to stay because, by the rules and orders in force, its state cannot list what
+     * waits, or requests are to be purged.
+     */
     void unload(LeakyBucketQueue bucket, long nowNanos) {
-        if (bucket.isOutdated(rules())) {
+        if (outdated.remove(bucket) || bucket.isOutdated(rules())) {
             adoptRules(bucket, nowNanos);
-            schedule(bucket, 0); // otherwise its timer would be that of the previous rules
+            schedule(bucket, 0); // otherwise its timer would be that of the previous rules and orders
             states.markUsed(bucket);
         }
-        if (!bucket.isSmall()) {
+        if (!bucket.isSmall() || bucket.isPurging()) {
             return;
         }
         String tier = contendingTier(bucket);
@@ -387,6 +389,7 @@ final class QueueBuckets {
 
     private void removeHot(LeakyBucketQueue bucket) {
         hot.remove(bucket.id());
+        outdated.remove(bucket);
         purging.remove(bucket.id());
         partition.hot.remove(bucket);
         if (slots != null) {
@@ -571,10 +574,9 @@ final class QueueBuckets {
     /** Makes buckets adopt changed rules, or a step of the time: hot ones first, then those that are due first. */
     void catchUp(long nowNanos, WorkBudget budget) {
         while (!outdated.isEmpty() && budget.trySpend()) {
-            LeakyBucketQueue bucket = outdated.remove();
-            if (hot.get(bucket.id()) == bucket) {
-                run(bucket, 0, nowNanos, each -> each.purge(nowNanos, budget));
-            }
+            LeakyBucketQueue bucket = outdated.iterator().next();
+            outdated.remove(bucket);
+            run(bucket, 0, nowNanos, each -> each.purge(nowNanos, budget));
         }
         while (cold.hasStale() && purging.size() < MAX_PURGING) {
             BucketId id = cold.nextStale(budget);

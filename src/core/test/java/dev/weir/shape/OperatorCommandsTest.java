@@ -341,6 +341,34 @@ class OperatorCommandsTest {
         assertThat(queue.releases).hasSize(50).allMatch(release -> release.releaseAtNanos() >= 5_000 * MS);
     }
 
+    /** Keys on the heap obey one after the other. Until then, new keys must not push them off it unnoticed. */
+    @ParameterizedTest
+    @CsvSource({"RESUME, false", "PURGE, false", "RESUME, true", "PURGE, true"})
+    void keys_that_leave_the_heap_before_their_turn_obey(Action action, boolean hasTotal) {
+        int hotKeys = 1_500;
+        QueueHarness queue = new QueueHarness(keyed(hasTotal ? new QueueTotal(10_000, 1_000, 10_000) : null));
+        queue.hotKeys = hotKeys;
+        queue.restart();
+        queue.command(Action.PAUSE, "q", WHOLE, 0);
+        for (int i = 0; i < hotKeys; i++) {
+            offer(queue, "r" + i, "k" + i, 0);
+        }
+        queue.command(action, "q", WHOLE, 1_000);
+        for (int i = 0; i < 800; i++) {
+            offer(queue, "n" + i, "new" + i, 1_000);
+        }
+        queue.runUntil(4_000);
+        long ended = action == Action.RESUME
+                ? queue.releases.stream()
+                        .filter(release -> release.requestId().startsWith("r"))
+                        .count()
+                : queue.decisions.stream()
+                        .filter(decision -> decision.reason() == Reason.PURGED)
+                        .filter(decision -> decision.requestId().startsWith("r"))
+                        .count();
+        assertThat(ended).isEqualTo(hotKeys);
+    }
+
     static Stream<Arguments> kinds() {
         QueueTotal total = new QueueTotal(40, 1_000, 10_000);
         return Stream.of(
