@@ -23,7 +23,7 @@ import org.junit.jupiter.api.io.TempDir;
 @Tag("full")
 class DecideOnSlowBrokerTest {
 
-    private static final Duration PATIENCE = Duration.ofSeconds(60);
+    private static final Duration PATIENCE = Duration.ofMinutes(5);
     private static final int LIMIT = 100;
     private static final long STEP_MS = 150;
 

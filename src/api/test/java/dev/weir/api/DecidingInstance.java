@@ -14,7 +14,7 @@ import org.apache.kafka.clients.admin.Admin;
 /** An instance that decides over HTTP without a token. */
 public final class DecidingInstance implements AutoCloseable {
 
-    private static final Duration PATIENCE = Duration.ofSeconds(90);
+    private static final Duration PATIENCE = Duration.ofMinutes(5);
 
     private final WeirService service;
     private final Enforcer enforcer;

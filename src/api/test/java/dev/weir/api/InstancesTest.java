@@ -35,7 +35,7 @@ class InstancesTest {
 
     private static final String TOKEN = "a-token-of-some-length";
     private static final int CLIENTS = 24;
-    private static final Duration PATIENCE = Duration.ofSeconds(90);
+    private static final Duration PATIENCE = Duration.ofMinutes(5);
 
     @TempDir
     static Path directory;

@@ -35,7 +35,7 @@ import org.junit.jupiter.api.io.TempDir;
 @Tag("full")
 class PrometheusMetricsTest {
 
-    private static final Duration PATIENCE = Duration.ofSeconds(90);
+    private static final Duration PATIENCE = Duration.ofMinutes(5);
 
     /**
      * Three queues, one with a key and one with slots, each with one released request and others that wait; a limit that permits two of

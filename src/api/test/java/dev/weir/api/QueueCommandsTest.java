@@ -35,7 +35,7 @@ import org.junit.jupiter.api.io.TempDir;
 @Tag("full")
 class QueueCommandsTest {
 
-    private static final Duration PATIENCE = Duration.ofSeconds(90);
+    private static final Duration PATIENCE = Duration.ofMinutes(5);
     private static final String TOKEN = "a-token-of-some-length";
     private static final int TENANTS = 12;
 

@@ -52,7 +52,7 @@ import org.junit.jupiter.api.io.TempDir;
 @Tag("full")
 class RecentTrafficTest {
 
-    private static final Duration PATIENCE = Duration.ofSeconds(90);
+    private static final Duration PATIENCE = Duration.ofMinutes(5);
     private static final int EACH = 10;
     private static final List<String> CLIENTS =
             IntStream.range(0, 8).mapToObj(i -> "client " + i).toList();

@@ -25,7 +25,7 @@ final class CommandWalk implements AutoCloseable {
 
     static final String WEIR = "target/bin/weir ";
 
-    private static final Duration PATIENCE = Duration.ofSeconds(120);
+    private static final Duration PATIENCE = Duration.ofMinutes(5);
     private static final Pattern READY =
             Pattern.compile("weir is ready: .* API on http://(\\S+)/v1, .* brokers (\\S+)");
 

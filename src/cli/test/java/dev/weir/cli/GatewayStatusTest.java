@@ -27,7 +27,7 @@ import org.junit.jupiter.api.io.TempDir;
 @Tag("full")
 class GatewayStatusTest {
 
-    private static final Duration PATIENCE = Duration.ofSeconds(60);
+    private static final Duration PATIENCE = Duration.ofMinutes(5);
     private static final Map<String, String> TOKEN = Map.of(Service.TOKEN_VARIABLE, "token-of-this-cluster");
 
     @TempDir

@@ -334,9 +334,9 @@ class TopicCommandsTest {
         String now = "\\d{4}-\\d{2}-\\d{2}T[0-9:.]+Z";
         assertThat(policies("history", "old").out())
                 .matches("VERSION  CHANGED AT +EFFECTIVE FROM +AUTHOR +REASON +DEFINITION\n"
-                        + "3 +" + now + "  - +carol +no longer needed  deleted\n"
-                        + "2 +" + now + "  2999-01-01T00:00:00Z +" + user + " +- +\\{.*}\n"
-                        + "1 +" + now + "  - +" + user + " +- +\\{.*}\n");
+                        + "3 +" + now + " +- +carol +no longer needed  deleted\n"
+                        + "2 +" + now + " +2999-01-01T00:00:00Z +" + user + " +- +\\{.*}\n"
+                        + "1 +" + now + " +- +" + user + " +- +\\{.*}\n");
         JsonNode history = Shell.document("policies", "history", "old", "-b", broker.bootstrapServers());
         assertThat(history.at("/versions/0/reason").asText()).isEqualTo("no longer needed");
         assertThat(history.at("/versions/0/definition").isNull()).isTrue();

@@ -24,7 +24,7 @@ import org.junit.jupiter.api.Test;
 
 class SamplerTest {
 
-    private static final Duration PATIENCE = Duration.ofSeconds(60);
+    private static final Duration PATIENCE = Duration.ofMinutes(5);
     private static final long HOUR_MS = 3_600_000;
 
     private enum Health {

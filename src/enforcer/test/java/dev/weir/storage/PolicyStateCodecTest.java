@@ -22,7 +22,7 @@ class PolicyStateCodecTest {
 
     private static final FixedWindow LIMIT = new FixedWindow(1_000_000, 1_000, false);
 
-    private static final Duration PATIENCE = Duration.ofSeconds(60);
+    private static final Duration PATIENCE = Duration.ofMinutes(5);
 
     private final RecordedStore below = new RecordedStore();
     private final PolicyStateCodec codec = new PolicyStateCodec(new RecordedStore());

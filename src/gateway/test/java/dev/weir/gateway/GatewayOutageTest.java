@@ -56,7 +56,7 @@ import org.junit.jupiter.api.io.TempDir;
 @Tag("full")
 class GatewayOutageTest {
 
-    private static final Duration PATIENCE = Duration.ofSeconds(120);
+    private static final Duration PATIENCE = Duration.ofMinutes(5);
     private static final Duration OUTAGE = Duration.ofSeconds(Effort.times(3));
     private static final int CALLERS = 16;
 

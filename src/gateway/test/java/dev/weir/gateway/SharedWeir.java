@@ -21,7 +21,7 @@ import org.apache.kafka.clients.admin.Admin;
  */
 final class SharedWeir {
 
-    static final Duration PATIENCE = Duration.ofSeconds(60);
+    static final Duration PATIENCE = Duration.ofMinutes(5);
 
     private static final String POLICIES = """
             policies:

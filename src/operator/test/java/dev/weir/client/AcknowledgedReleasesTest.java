@@ -172,7 +172,7 @@ class AcknowledgedReleasesTest {
     }
 
     private static Reason reason(CompletableFuture<ClientDecision> answer) throws Exception {
-        return answer.get(90, TimeUnit.SECONDS).decision().orElseThrow().reason();
+        return answer.get(5, TimeUnit.MINUTES).decision().orElseThrow().reason();
     }
 
     private void note(ReleaseTask work) {

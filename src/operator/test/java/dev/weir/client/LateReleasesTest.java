@@ -50,7 +50,7 @@ class LateReleasesTest {
                 weir.decide(RequestBuilder.of("client" + i % 5)
                                 .requestId("r" + i)
                                 .build())
-                        .get(90, TimeUnit.SECONDS);
+                        .get(5, TimeUnit.MINUTES);
             }
             for (int left = RELEASES; left > 0; ) {
                 left -= seen.next(Duration.ofSeconds(1)).isPresent() ? 1 : 0;

@@ -17,7 +17,7 @@ import org.apache.kafka.clients.admin.Admin;
 /** Topics with rules on a broker, on which tests can start an enforcer. */
 record LiveWeir(WeirConfig config) {
 
-    static final Duration PATIENCE = Duration.ofSeconds(90);
+    static final Duration PATIENCE = Duration.ofMinutes(5);
 
     static LiveWeir create(EmbeddedBroker broker, Path directory, String prefix, String policies) throws Exception {
         return create(broker.bootstrapServers(), directory, prefix, policies);

@@ -35,7 +35,7 @@ import org.junit.jupiter.api.Test;
 @Tag("full")
 class ReleaseConsumerLiveTest {
 
-    private static final Duration PATIENCE = Duration.ofSeconds(60);
+    private static final Duration PATIENCE = Duration.ofMinutes(5);
     private static final int PARTITIONS = 2;
     private static final int RELEASES = 20;
 

@@ -109,7 +109,7 @@ class ReleaseWorkerTest {
                 pending.add(weir.decide(sms("once" + i, "/sms")));
             }
             for (CompletableFuture<ClientDecision> answer : pending) {
-                assertThat(answer.get(90, TimeUnit.SECONDS)
+                assertThat(answer.get(5, TimeUnit.MINUTES)
                                 .decision()
                                 .orElseThrow()
                                 .outcome())
@@ -142,7 +142,7 @@ class ReleaseWorkerTest {
                         .backOff(MOMENT, MOMENT)
                         .start()) {
             for (String id : List.of("first", "third", "never")) {
-                weir.decide(sms(id, "/sms")).get(90, TimeUnit.SECONDS);
+                weir.decide(sms(id, "/sms")).get(5, TimeUnit.MINUTES);
             }
             await(
                     "the release is given up",
@@ -197,7 +197,7 @@ class ReleaseWorkerTest {
                         })
                         .start()) {
             // the limit is two a day: this request and the second attempt are allowed, the third attempt is denied
-            weir.decide(sms("refused", "/twice")).get(90, TimeUnit.SECONDS);
+            weir.decide(sms("refused", "/twice")).get(5, TimeUnit.MINUTES);
             await("the second attempt", LiveWeir.PATIENCE, () -> count("refused") == 2);
             assertThat(handled.get("refused")).extracting(ReleaseTask::attempt).containsExactly(1, 2);
             await(
@@ -292,7 +292,7 @@ class ReleaseWorkerTest {
                 .prefix("removed.")
                 .attempts(1)
                 .start()) {
-            assertThat(begun.await(90, TimeUnit.SECONDS)).isTrue();
+            assertThat(begun.await(5, TimeUnit.MINUTES)).isTrue();
             admin.removeMembersFromConsumerGroup(
                             removed.groupId("removed"), new RemoveMembersFromConsumerGroupOptions())
                     .all()
@@ -383,7 +383,7 @@ class ReleaseWorkerTest {
                 .attempts(1)
                 .finishWithin(LiveWeir.PATIENCE)
                 .start();
-        assertThat(begun.await(90, TimeUnit.SECONDS)).isTrue();
+        assertThat(begun.await(5, TimeUnit.MINUTES)).isTrue();
         Thread closer = new Thread(worker::close);
         closer.start();
         await("close() waits", LiveWeir.PATIENCE, () -> closer.getState() == Thread.State.WAITING);

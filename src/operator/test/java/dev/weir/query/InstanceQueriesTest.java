@@ -50,7 +50,7 @@ import org.junit.jupiter.api.io.TempDir;
 @Tag("full")
 class InstanceQueriesTest {
 
-    private static final Duration PATIENCE = Duration.ofSeconds(60);
+    private static final Duration PATIENCE = Duration.ofMinutes(5);
     private static final Duration PAUSE = Duration.ofMillis(20);
     private static final List<String> ADDRESSES = List.of("one.example:8680", "[2001:db8::2]:8680");
     private static final List<String> CLIENTS =

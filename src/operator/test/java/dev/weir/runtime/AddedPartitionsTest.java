@@ -59,7 +59,7 @@ import org.junit.jupiter.params.provider.ValueSource;
 @Tag("full")
 class AddedPartitionsTest {
 
-    private static final Duration PATIENCE = Duration.ofSeconds(120);
+    private static final Duration PATIENCE = Duration.ofMinutes(5);
     private static final int CLIENTS = 20;
     private static final int LIMIT = 5;
     private static int cases;

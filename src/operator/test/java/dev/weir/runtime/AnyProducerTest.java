@@ -62,7 +62,7 @@ import org.junit.jupiter.params.provider.CsvSource;
 @Tag("full")
 class AnyProducerTest {
 
-    private static final Duration PATIENCE = Duration.ofSeconds(60);
+    private static final Duration PATIENCE = Duration.ofMinutes(5);
     private static final int PARTITIONS = 4;
     private static final int LIMIT = 5;
     private static final int REQUESTS_A_CLIENT = 40;

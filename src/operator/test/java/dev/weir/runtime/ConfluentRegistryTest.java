@@ -51,7 +51,7 @@ import org.junit.jupiter.api.io.TempDir;
 @Tag("full")
 class ConfluentRegistryTest {
 
-    private static final Duration PATIENCE = Duration.ofSeconds(60);
+    private static final Duration PATIENCE = Duration.ofMinutes(5);
     private static final String VERSION = "2.6.13.Final";
     private static final String ARTIFACT = "io.apicurio:apicurio-registry-app:" + VERSION + ":tar.gz:all";
     private static final Path ARCHIVE = Path.of(

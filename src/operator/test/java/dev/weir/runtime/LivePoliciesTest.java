@@ -46,7 +46,7 @@ import org.junit.jupiter.api.io.TempDir;
 @Tag("full")
 class LivePoliciesTest {
 
-    private static final Duration PATIENCE = Duration.ofSeconds(60);
+    private static final Duration PATIENCE = Duration.ofMinutes(5);
     private static final int PARTITIONS = 4;
 
     private static EmbeddedBroker broker;

@@ -38,7 +38,7 @@ import org.junit.jupiter.api.io.TempDir;
 @Tag("full")
 class LiveShapingTest {
 
-    private static final Duration PATIENCE = Duration.ofSeconds(60);
+    private static final Duration PATIENCE = Duration.ofMinutes(5);
 
     /**
      * Three queues: the slots of sms are not a whole number of nanoseconds; mail has not enough capacity for all

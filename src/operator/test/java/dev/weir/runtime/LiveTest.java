@@ -57,7 +57,7 @@ import org.junit.jupiter.api.io.TempDir;
 @Tag("full")
 class LiveTest {
 
-    private static final Duration PATIENCE = Duration.ofSeconds(60);
+    private static final Duration PATIENCE = Duration.ofMinutes(5);
 
     private static EmbeddedBroker broker;
 

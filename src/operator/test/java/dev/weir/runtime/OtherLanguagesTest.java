@@ -32,7 +32,7 @@ import org.junit.jupiter.api.io.TempDir;
 @Tag("full")
 class OtherLanguagesTest {
 
-    private static final Duration PATIENCE = Duration.ofSeconds(60);
+    private static final Duration PATIENCE = Duration.ofMinutes(5);
     private static final Path GUIDE = Path.of("topology-docs", "how-to", "other-languages.md");
     private static final Pattern FENCED = Pattern.compile("```(python|js|go)\n(.*?)```", Pattern.DOTALL);
     private static final Path GO_SOURCES = Path.of("/usr/share/gocode");

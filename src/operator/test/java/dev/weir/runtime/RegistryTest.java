@@ -67,7 +67,7 @@ import org.junit.jupiter.api.io.TempDir;
 @Tag("full")
 class RegistryTest {
 
-    private static final Duration PATIENCE = Duration.ofSeconds(60);
+    private static final Duration PATIENCE = Duration.ofMinutes(5);
 
     private static final String POLICIES = """
             policies:

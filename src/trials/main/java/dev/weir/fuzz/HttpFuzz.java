@@ -30,7 +30,7 @@ final class HttpFuzz implements FuzzRunner.Case, AutoCloseable {
             200, 201, 202, 204, 304, 400, 401, 403, 404, 405, 406, 409, 412, 413, 414, 415, 417, 421, 422, 428, 429,
             431, 503, 505);
 
-    private static final Duration PATIENCE = Duration.ofSeconds(60);
+    private static final Duration PATIENCE = Duration.ofMinutes(5);
     private static final int LONGEST_DETAIL = 600;
     private static final int LONGEST_PROBLEM = 4 << 20;
     private static final String GOOD =

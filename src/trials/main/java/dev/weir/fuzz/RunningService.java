@@ -25,7 +25,7 @@ final class RunningService implements AutoCloseable {
 
     static final String TOKEN = "a-token-of-some-length";
 
-    private static final Duration PATIENCE = Duration.ofSeconds(90);
+    private static final Duration PATIENCE = Duration.ofMinutes(5);
 
     private final EmbeddedBroker broker = EmbeddedBroker.start();
     private final WeirConfig config;

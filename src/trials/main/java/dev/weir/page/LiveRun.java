@@ -91,7 +91,7 @@ final class LiveRun implements AutoCloseable {
 
     private static final int EVERY_MS = 50;
     private static final double TURN_MS = 20_000;
-    private static final Duration PATIENCE = Duration.ofSeconds(90);
+    private static final Duration PATIENCE = Duration.ofMinutes(5);
 
     /** Saves half of a processor, which the browser needs. */
     private static final Duration RARE_COMMITS = Duration.ofMillis(250);

@@ -56,7 +56,7 @@ import org.apache.kafka.common.utils.Utils;
  */
 final class AuditHarness {
 
-    static final Duration PATIENCE = Duration.ofSeconds(90);
+    static final Duration PATIENCE = Duration.ofMinutes(5);
     static final int PARTITIONS = 2;
     static final DecisionCodec AVRO = new DecisionCodec();
     static final LeaseUsageAvro USAGE = new LeaseUsageAvro(Optional.empty());

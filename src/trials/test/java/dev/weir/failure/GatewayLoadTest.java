@@ -38,7 +38,7 @@ import org.junit.jupiter.api.io.TempDir;
 @Tag("full")
 class GatewayLoadTest {
 
-    private static final Duration PATIENCE = Duration.ofSeconds(120);
+    private static final Duration PATIENCE = Duration.ofMinutes(5);
     private static final Duration TERM = Duration.ofSeconds(2);
     private static final int GATEWAYS = 4;
 

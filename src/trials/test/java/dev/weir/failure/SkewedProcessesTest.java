@@ -52,7 +52,7 @@ import org.junit.jupiter.api.io.TempDir;
 @Tag("full")
 class SkewedProcessesTest {
 
-    private static final Duration PATIENCE = Duration.ofSeconds(90);
+    private static final Duration PATIENCE = Duration.ofMinutes(5);
     private static final Duration BEHIND = Duration.ofSeconds(-30);
     private static final Duration AHEAD = Duration.ofSeconds(30);
     private static final Duration HOUR = Duration.ofHours(1);

@@ -33,7 +33,7 @@ import org.junit.jupiter.params.provider.CsvSource;
 @Tag("full")
 class AcknowledgementApiTest {
 
-    private static final Duration PATIENCE = Duration.ofSeconds(90);
+    private static final Duration PATIENCE = Duration.ofMinutes(5);
     private static final String DECIDE = "/v1/decide?timeout=10s";
     private static final String COMPLETE = "/v1/complete?timeout=10s";
     private static final String EXTEND = "/v1/extend?timeout=10s";

@@ -30,7 +30,7 @@ import org.junit.jupiter.api.io.TempDir;
 @Tag("slow")
 class DecideApiTest {
 
-    private static final Duration PATIENCE = Duration.ofSeconds(90);
+    private static final Duration PATIENCE = Duration.ofMinutes(5);
     private static final String DECIDE = "/v1/decide?timeout=10s";
     private static final String LINES = "Content-Type: application/x-ndjson";
 

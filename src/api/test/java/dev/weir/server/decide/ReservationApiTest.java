@@ -25,7 +25,7 @@ import org.junit.jupiter.params.provider.CsvSource;
 @Tag("full")
 class ReservationApiTest {
 
-    private static final Duration PATIENCE = Duration.ofSeconds(90);
+    private static final Duration PATIENCE = Duration.ofMinutes(5);
     private static final String DECIDE = "/v1/decide?timeout=10s";
     private static final String ENFORCE = DECIDE + "&enforce=true";
 

@@ -47,7 +47,7 @@ import org.junit.jupiter.api.io.TempDir;
 @Tag("full")
 class EnvoyLiveTest {
 
-    private static final Duration PATIENCE = Duration.ofSeconds(60);
+    private static final Duration PATIENCE = Duration.ofMinutes(5);
     private static final String PYTHON = "/usr/bin/python3";
     private static final Path CLIENT = Path.of("src/gateway/test/python/rate_limit_client.py");
     private static final Path REFERENCE = Path.of("topology-docs/reference/gateway.md");

@@ -41,7 +41,7 @@ import org.junit.jupiter.api.Test;
 /** The start of the client for requests over HTTP. */
 class DecidingClientTest {
 
-    private static final Duration PATIENCE = Duration.ofSeconds(60);
+    private static final Duration PATIENCE = Duration.ofMinutes(5);
     private static final Duration SHORT = Duration.ofMillis(50);
     private static final Request REQUEST = RequestBuilder.of("alice").build();
 

@@ -29,7 +29,7 @@ import java.util.concurrent.atomic.AtomicInteger;
 /** A gateway in its own process, with a fixed port and a wall clock of its own, and the answers that it has given. */
 public final class GatewayProcess extends ChildProcess {
 
-    private static final Duration PATIENCE = Duration.ofSeconds(90);
+    private static final Duration PATIENCE = Duration.ofMinutes(5);
     private static final int OK = 200;
 
     private final int port = freePort();
