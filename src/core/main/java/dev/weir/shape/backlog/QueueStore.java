@@ -23,7 +23,7 @@ public record QueueStore(
      * A slot of a flow.
      *
      * @param flow the flow
-     * @param position counts from 0 since the flow was last empty
+     * @param position counts up within a flow; the first since it was empty is the number of its request
      */
     public record Place(Flow flow, long position) {}
 
