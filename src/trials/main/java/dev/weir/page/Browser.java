@@ -8,7 +8,6 @@ import java.util.Optional;
 import java.util.function.BooleanSupplier;
 import java.util.logging.Level;
 import java.util.stream.Stream;
-import org.openqa.selenium.By;
 import org.openqa.selenium.Keys;
 import org.openqa.selenium.OutputType;
 import org.openqa.selenium.StaleElementReferenceException;
@@ -30,10 +29,14 @@ final class Browser implements AutoCloseable {
 
     private static final Duration PATIENCE = Duration.ofMinutes(3);
 
-    /** Returns the centre of the first visible element that matches a selector and contains a text; null if none does. */
-    private static final String CENTRE = """
+    /** Finds the first visible element that matches a selector and contains a text. */
+    private static final String FIND = """
             const element = [...document.querySelectorAll(arguments[0])].find(one =>
                 one.checkVisibility() && (one.innerText ?? '').includes(arguments[1]));
+            """;
+
+    /** Returns the centre of this element; null if there is none. */
+    private static final String CENTRE = FIND + """
             element?.scrollIntoView({block: 'nearest'});
             const box = element?.getBoundingClientRect();
             return box && [Math.floor(box.left + box.width / 2), Math.floor(box.top + box.height / 2)]""";
@@ -120,22 +123,17 @@ final class Browser implements AutoCloseable {
         return (Long) run("return document.querySelectorAll(arguments[0]).length", css);
     }
 
-    /** Waits for a visible element that matches the selector and contains the text; returns the first one. */
+    /**
+     * Waits for a visible element that matches the selector and contains the text; returns the first one. A single script
+     * looks at all: on a slow machine, the page, which redraws each second, could otherwise replace them each time.
+     */
     WebElement find(String css, String text) {
         return new WebDriverWait(driver, PATIENCE)
                 .withMessage(() -> "no " + css + " with '" + text + "' in: " + text("body"))
-                .ignoring(StaleElementReferenceException.class)
-                .until(it -> driver.findElements(By.cssSelector(css)).stream()
-                        .filter(element ->
-                                element.isDisplayed() && element.getText().contains(text))
-                        .findFirst()
-                        .orElse(null));
+                .until(it -> (WebElement) run(FIND + "return element", css, text));
     }
 
-    /**
-     * Moves the pointer to an element. A single script finds its place: on a slow machine, the page, which redraws each
-     * second, could otherwise replace the element each time between two commands.
-     */
+    /** Moves the pointer to an element. A single script finds its place. */
     void point(String css, String text) {
         find(css, text);
         List<?> centre = new WebDriverWait(driver, PATIENCE).until(it -> (List<?>) run(CENTRE, css, text));

@@ -3,6 +3,7 @@ package dev.weir.page;
 import dev.weir.api.Caller;
 import dev.weir.api.WeirService;
 import dev.weir.client.RequestBuilder;
+import dev.weir.config.ConfigFile;
 import dev.weir.config.WeirConfig;
 import dev.weir.config.WeirConfig.Service.TokenRule;
 import dev.weir.definition.PolicyFile;
@@ -89,6 +90,9 @@ final class LiveRun implements AutoCloseable {
     /** The address of a gateway that does not run. */
     static final String NO_GATEWAY = "127.0.0.1:1";
 
+    /** A backtest may take longer than usual on a slow machine. */
+    private static final String SERVICE = "service: {port: 0, backtest-timeout: 10m}";
+
     private static final int EVERY_MS = 50;
     private static final double TURN_MS = 20_000;
     private static final Duration PATIENCE = Duration.ofMinutes(5);
@@ -115,7 +119,7 @@ final class LiveRun implements AutoCloseable {
     LiveRun(Path directory, String another) throws Exception {
         this.another = another;
         config = WeirConfig.DEFAULTS.withKafka("bootstrap.servers", broker.bootstrapServers()).toBuilder()
-                .service(WeirConfig.DEFAULTS.service().withPort(0))
+                .service(ConfigFile.read("weir.yaml", SERVICE, Map.of()).service())
                 .commits(new WeirConfig.Commits(RARE_COMMITS, RARE_COMMITS))
                 .build()
                 .withKafka("poll.ms", "50")
