@@ -24,7 +24,7 @@ class FailureTest {
     void all_invariants_hold_when_enforcers_and_a_broker_are_killed() throws Exception {
         List<InjectedFault> schedule = List.of(
                 new InjectedFault(InjectedFault.Kind.KILL_IN_COMMIT, 0, 0, 3),
-                new InjectedFault(InjectedFault.Kind.KILL_BOTH, 1, 1_000, 1_000));
+                new InjectedFault(InjectedFault.Kind.KILL_BOTH, 1, 10_000, 1_000));
         FailureRun.Setup setup = new FailureRun.Setup(11, schedule, 2, 4, 100, FailureRun.Conditions.USUAL, Map.of());
         PrintStream out = System.out;
         try (FailureRun run = new FailureRun(setup, directory, out::println)) {
@@ -48,8 +48,6 @@ class FailureTest {
             assertThat(count(report, ReservationInvariant.SETTLEMENT, "refunded tokens"))
                     .isPositive();
             assertThat(count(report, SharedLimitInvariant.NAME, "reservations")).isPositive();
-            assertThat(count(report, SharedLimitInvariant.NAME, "slots at most"))
-                    .isPositive();
             assertThat(report.kills()).isEqualTo(3);
             assertThat(report.recoveries()).hasSizeGreaterThan(4); // at least one per partition
         }
