@@ -566,12 +566,12 @@ final class QueueBuckets {
         partition.effects.add(new QueueEffect.QueueStored(id(), new QueueState(rules(), cold.epoch())));
     }
 
-    /** Returns whether some buckets have not adopted the current rules, or a step of the time. */
+    /** Returns whether some buckets have not adopted the current rules and orders, or a step of the time. */
     boolean hasOutdated() {
         return !outdated.isEmpty() || cold.hasStale();
     }
 
-    /** Makes buckets adopt changed rules, or a step of the time: hot ones first, then those that are due first. */
+    /** Makes buckets adopt changed rules and orders, or a step of the time: hot ones first, then those that are due first. */
     void catchUp(long nowNanos, WorkBudget budget) {
         while (!outdated.isEmpty() && budget.trySpend()) {
             LeakyBucketQueue bucket = outdated.iterator().next();

@@ -44,9 +44,6 @@ final class FailureRun implements AutoCloseable {
     private static final Duration PATIENCE = Duration.ofMinutes(10);
     private static final int HOT_FACTOR = 3;
 
-    /** A lag of up to this many seconds of load does not count as a backlog: slow machines always have some lag. */
-    private static final int CALM_SECONDS = PacedLoad.MAX_BEHIND_SECONDS / 2;
-
     /** The exit code of a JVM that has run its shutdown hooks after SIGTERM. */
     private static final int SIGTERM_EXIT = 143;
 
@@ -349,7 +346,7 @@ final class FailureRun implements AutoCloseable {
             instance.awaitReady();
         }
         return watch.isQuiet()
-                && load.sent() - watch.answered() <= CALM_SECONDS * setup.perSecond
+                && load.sent() - watch.answered() <= PacedLoad.CAUGHT_UP_SECONDS * setup.perSecond
                 && brokers.isFullyReplicated(); // the last one, since it asks all brokers for all topics
     }
 

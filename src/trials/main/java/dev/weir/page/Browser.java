@@ -32,7 +32,8 @@ final class Browser implements AutoCloseable {
     /** Finds the first visible element that matches a selector and contains a text. */
     private static final String FIND = """
             const element = [...document.querySelectorAll(arguments[0])].find(one =>
-                one.checkVisibility() && (one.innerText ?? '').includes(arguments[1]));
+                one.checkVisibility({opacityProperty: true, visibilityProperty: true})
+                && one.getClientRects().length > 0 && (one.innerText ?? '').includes(arguments[1]));
             """;
 
     /** Returns the centre of this element; null if there is none. */

@@ -8,12 +8,14 @@ import java.util.function.LongSupplier;
 /**
  * A thread that sends requests at a rate until it is stopped. It waits while brokers are unavailable. A machine may be too
  * slow for the rate: once as many requests as it sends in {@value #MAX_BEHIND_SECONDS} s have no decision, it sends none
- * until half of them have one.
+ * until they are those of {@value #CAUGHT_UP_SECONDS} s. Most takeovers are shorter.
  */
 public final class PacedLoad implements AutoCloseable {
 
-    /** For how many seconds it sends ahead of the decisions. */
-    public static final int MAX_BEHIND_SECONDS = 6;
+    /** A lag of up to this many seconds of load is no backlog: slow machines always have some lag. */
+    public static final int CAUGHT_UP_SECONDS = 3;
+
+    static final int MAX_BEHIND_SECONDS = 15;
 
     private static final long MAX_BACKLOG_NANOS = TimeUnit.SECONDS.toNanos(1);
 
@@ -70,7 +72,7 @@ public final class PacedLoad implements AutoCloseable {
                     continue;
                 }
                 int rate = perSecond;
-                isWaiting = isBehind(isWaiting ? rate * MAX_BEHIND_SECONDS / 2 : rate * MAX_BEHIND_SECONDS);
+                isWaiting = isBehind(rate * (isWaiting ? CAUGHT_UP_SECONDS : MAX_BEHIND_SECONDS));
                 if (!isWaiting) {
                     workload.hot(hot);
                     producers.send(workload.next());

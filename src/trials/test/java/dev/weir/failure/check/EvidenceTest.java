@@ -7,6 +7,7 @@ import dev.weir.config.WeirConfig;
 import dev.weir.definition.PolicyFile;
 import dev.weir.dev.EmbeddedBroker;
 import dev.weir.event.Decision;
+import dev.weir.event.Outcome;
 import dev.weir.failure.load.FailurePolicies;
 import dev.weir.failure.load.FailureWorkload;
 import dev.weir.kafka.KafkaSettings;
@@ -63,6 +64,9 @@ class EvidenceTest {
             assertThat(evidence.deadLetters()).isNotEmpty();
             assertThat(evidence.releases().committed()).isNotEmpty();
             assertThat(decisionsByVersion(evidence, "free")).containsOnlyKeys(1L, 2L);
+            assertThat(evidence.decisions().committed())
+                    .anyMatch(entry -> "free".equals(entry.decision().policyId())
+                            && entry.decision().outcome() == Outcome.DENIED);
 
             abort(config, evidence);
             Evidence again = Evidence.read(config, PATIENCE);
