@@ -571,7 +571,7 @@ final class QueueBuckets {
         return !outdated.isEmpty() || cold.hasStale();
     }
 
-    /** Makes buckets adopt changed rules and orders, or a step of the time: hot ones first, then those that are due first. */
+    /** Makes buckets adopt changed rules and orders, or a step of the time: hot ones first, then those due first. */
     void catchUp(long nowNanos, WorkBudget budget) {
         while (!outdated.isEmpty() && budget.trySpend()) {
             LeakyBucketQueue bucket = outdated.iterator().next();

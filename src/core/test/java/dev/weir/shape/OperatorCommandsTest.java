@@ -34,6 +34,7 @@ import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.Arguments;
 import org.junit.jupiter.params.provider.CsvSource;
 import org.junit.jupiter.params.provider.MethodSource;
+import org.junit.jupiter.params.provider.ValueSource;
 
 /** Tests that queues obey the commands of operators. */
 class OperatorCommandsTest {
@@ -41,6 +42,9 @@ class OperatorCommandsTest {
     private static final String FIELD = "tenant";
     private static final Map<String, String> WHOLE = Map.of();
     private static final int KEYS = 8;
+
+    /** More keys than obey an order at once. */
+    private static final int MANY = 1_500;
 
     private static QueueRules unkeyed() {
         return QueueRules.builder("q", 10, 1_000)
@@ -343,30 +347,48 @@ class OperatorCommandsTest {
 
     /** Keys on the heap obey one after the other. Until then, new keys must not push them off it unnoticed. */
     @ParameterizedTest
-    @CsvSource({"RESUME, false", "PURGE, false", "RESUME, true", "PURGE, true"})
-    void keys_that_leave_the_heap_before_their_turn_obey(Action action, boolean hasTotal) {
-        int hotKeys = 1_500;
-        QueueHarness queue = new QueueHarness(keyed(hasTotal ? new QueueTotal(10_000, 1_000, 10_000) : null));
-        queue.hotKeys = hotKeys;
-        queue.restart();
+    @ValueSource(booleans = {false, true})
+    void keys_that_leave_the_heap_before_their_turn_are_resumed(boolean hasTotal) {
+        QueueHarness queue = manyKeys(hasTotal);
         queue.command(Action.PAUSE, "q", WHOLE, 0);
-        for (int i = 0; i < hotKeys; i++) {
-            offer(queue, "r" + i, "k" + i, 0);
-        }
-        queue.command(action, "q", WHOLE, 1_000);
-        for (int i = 0; i < 800; i++) {
-            offer(queue, "n" + i, "new" + i, 1_000);
-        }
+        offerToEach(queue, "r", 0);
+        queue.command(Action.RESUME, "q", WHOLE, 1_000);
+        offerToEach(queue, "new", 1_000);
         queue.runUntil(4_000);
-        long ended = action == Action.RESUME
-                ? queue.releases.stream()
-                        .filter(release -> release.requestId().startsWith("r"))
-                        .count()
-                : queue.decisions.stream()
+        assertThat(queue.releases.stream().filter(release -> release.requestId().startsWith("r")))
+                .hasSize(MANY);
+    }
+
+    @ParameterizedTest
+    @ValueSource(booleans = {false, true})
+    void keys_that_leave_the_heap_before_their_turn_are_purged(boolean hasTotal) {
+        QueueHarness queue = manyKeys(hasTotal);
+        for (int i = 0; i < MANY; i++) {
+            offer(queue, "first" + i, "r" + i, 0);
+        }
+        queue.runUntil(2);
+        offerToEach(queue, "r", 2); // they wait for their key's rate, and new keys go before them
+        int released = queue.releases.size();
+        queue.command(Action.PURGE, "q", WHOLE, 2);
+        offerToEach(queue, "new", 2);
+        queue.runUntil(4_000);
+        assertThat(queue.decisions.stream()
                         .filter(decision -> decision.reason() == Reason.PURGED)
-                        .filter(decision -> decision.requestId().startsWith("r"))
-                        .count();
-        assertThat(ended).isEqualTo(hotKeys);
+                        .filter(decision -> !decision.requestId().startsWith("new")))
+                .hasSize(2 * MANY - released);
+    }
+
+    private static QueueHarness manyKeys(boolean hasTotal) {
+        QueueHarness queue = new QueueHarness(keyed(hasTotal ? new QueueTotal(10_000, 1_000, 10_000) : null));
+        queue.hotKeys = MANY;
+        queue.restart();
+        return queue;
+    }
+
+    private static void offerToEach(QueueHarness queue, String name, long nowMs) {
+        for (int i = 0; i < MANY; i++) {
+            offer(queue, name + i, name + i, nowMs);
+        }
     }
 
     static Stream<Arguments> kinds() {

@@ -6,9 +6,9 @@ import java.util.concurrent.locks.LockSupport;
 import java.util.function.LongSupplier;
 
 /**
- * A thread that sends requests at a rate until it is stopped. It waits while brokers are unavailable. A machine may be too
- * slow for the rate: once as many requests as it sends in {@value #MAX_BEHIND_SECONDS} s have no decision, it sends none
- * until they are those of {@value #CAUGHT_UP_SECONDS} s. Most takeovers are shorter.
+ * A thread that sends requests at a rate until it is stopped. It waits while brokers are unavailable. A machine may be
+ * too slow for the rate: once as many requests have no decision as it sends in {@value #MAX_BEHIND_SECONDS} s, it sends
+ * none until they are as many as it sends in {@value #CAUGHT_UP_SECONDS} s. Most takeovers are shorter.
  */
 public final class PacedLoad implements AutoCloseable {
 
