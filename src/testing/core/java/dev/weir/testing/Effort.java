@@ -1,8 +1,8 @@
 package dev.weir.testing;
 
 /**
- * How many random cases a test tries. A build tries enough to notice a defect; {@code mvn verify -Dweir.effort=5} tries
- * five times as many.
+ * How many random cases a test tries. {@code mvn verify} tries some, {@code mvn verify -Dweir.effort=5} twelve times as
+ * many: for a change of what the test is about.
  */
 public final class Effort {
 
@@ -10,7 +10,7 @@ public final class Effort {
 
     private Effort() {}
 
-    /** Returns how many cases to try where a build tries {@code cases}: at least one. */
+    /** Returns how many cases to try, of {@code cases} at an effort of 1: at least one. */
     public static int times(int cases) {
         return Math.max(1, Math.toIntExact(Math.round(cases * FACTOR)));
     }
