@@ -22,7 +22,6 @@ import static org.assertj.core.api.Assertions.assertThat;
 import dev.weir.decision.CarryOver.LimitCarryOver;
 import dev.weir.decision.CarryOver.Start;
 import dev.weir.decision.state.PolicyState;
-import dev.weir.event.StateKey;
 import dev.weir.limit.Blocked;
 import dev.weir.limit.Concurrency;
 import dev.weir.limit.FixedWindow;
@@ -202,7 +201,6 @@ class CarryOverTest {
             }
             PolicyState state = states.of("c", "p");
             if (state != null) {
-                StateKey key = new StateKey("c", "p", List.of());
                 PolicyState next = state.migrateTo(after, nowMs);
                 CarryOver carryOver = waitsLeftOut(before, after);
                 for (int i = 0; i < carryOver.limits().size(); i++) {

@@ -16,7 +16,6 @@ import dev.weir.event.Outcome;
 import dev.weir.event.Reason;
 import dev.weir.event.Request;
 import dev.weir.event.RequestKind;
-import dev.weir.event.StateKey;
 import dev.weir.lease.LeaseRequest;
 import dev.weir.lease.LeaseResponse;
 import dev.weir.lease.LeaseTerms;
@@ -55,7 +54,6 @@ class SharedRemainingModelTest {
         final long limit;
         final Policy policy;
         final PolicyTable table;
-        final StateKey key;
         final List<Holder> holders = new ArrayList<>();
         PolicyLedger ledger;
         long nowMs = START % HOUR_MS; // no window ends during a run
@@ -76,7 +74,6 @@ class SharedRemainingModelTest {
                             ? policy("p", window(limit, HOUR_MS))
                             : policy("p", window(limit * 3, 24 * HOUR_MS), log(limit, HOUR_MS)));
             table = table(policy);
-            key = policy.stateKey(Samples.consume(1, 0));
             ledger = PolicyLedger.open(policy, nowMs + AHEAD_MS);
             for (int i = 1 + random.nextInt(4); i > 0; i--) {
                 holders.add(new Holder(this, "h" + i));

@@ -173,8 +173,9 @@ class ChangedKeyTest {
             queue.rules.put("q", fast(to));
             BucketId unkeyed = new BucketId("q", List.of());
             BucketId oldKey = BucketId.of("q", Map.of("a", "a0"));
-            for (boolean isRefreshed : new boolean[] {false, true}) {
+            for (String when : List.of("changed", "refreshed")) {
                 assertThat(queue.shaper.queries().view("q", 0))
+                        .as(when)
                         .returns(old, QueueView::rules)
                         .returns(true, QueueView::isDeleted)
                         .returns(REQUESTS - 6L, QueueView::waiting)

@@ -403,17 +403,12 @@ class OperatorCommandsTest {
 
     /** What the commands and requests so far permit, in terms of sets. */
     private static final class Model {
-        final boolean isKeyed;
         final Set<String> paused = new HashSet<>(); // keys, and the empty text for the whole queue
         final Set<String> draining = new HashSet<>();
         final Map<String, String> keyOfWaiting = new HashMap<>(); // by request id
         final Set<String> doomed = new HashSet<>(); // must be purged
         final Set<String> ended = new HashSet<>();
         final Map<String, Long> resumedMs = new HashMap<>();
-
-        Model(boolean isKeyed) {
-            this.isKeyed = isKeyed;
-        }
 
         boolean isPaused(String key) {
             return paused.contains("") || paused.contains(key);
@@ -464,7 +459,7 @@ class OperatorCommandsTest {
         QueueHarness queue = new QueueHarness(rules);
         queue.hotKeys = hotKeys;
         queue.restart();
-        Model model = new Model(rules.isKeyed());
+        Model model = new Model();
         long nowMs = 0;
         int steps = 8 + random.nextInt(40); // of work at once
         for (int i = 0; i < 800; i++) {
