@@ -16,7 +16,10 @@ import org.apache.kafka.streams.processor.api.ProcessorContext;
 import org.apache.kafka.streams.processor.api.Record;
 import org.apache.kafka.streams.processor.api.RecordMetadata;
 
-/** A context whose punctuations count as work, and whose {@link #commit} asks for a commit soon instead of at once. */
+/**
+ * A context whose timers are of the wall clock, end polls when they are due and count as work, and whose {@link #commit}
+ * asks for a commit soon instead of at once.
+ */
 final class PacedContext<K, V> implements ProcessorContext<K, V> {
 
     private final ProcessorContext<K, V> context;
@@ -27,21 +30,26 @@ final class PacedContext<K, V> implements ProcessorContext<K, V> {
         this.pace = pace;
     }
 
-    private Punctuator paced(Punctuator punctuator) {
-        return atMs -> {
+    @Override
+    public Cancellable schedule(Duration every, PunctuationType type, Punctuator punctuator) {
+        if (type != PunctuationType.WALL_CLOCK_TIME) {
+            throw new UnsupportedOperationException(type.toString());
+        }
+        ThreadPace.Timer timer = pace.timer(every, context);
+        Cancellable scheduled = context.schedule(every, type, atMs -> {
+            timer.restart();
             punctuator.punctuate(atMs);
             pace.work(context);
+        });
+        return () -> {
+            timer.cancel();
+            scheduled.cancel();
         };
     }
 
     @Override
-    public Cancellable schedule(Duration every, PunctuationType type, Punctuator punctuator) {
-        return context.schedule(every, type, paced(punctuator));
-    }
-
-    @Override
     public Cancellable schedule(Instant from, Duration every, PunctuationType type, Punctuator punctuator) {
-        return context.schedule(from, every, type, paced(punctuator));
+        throw new UnsupportedOperationException("a timer with a first time");
     }
 
     @Override

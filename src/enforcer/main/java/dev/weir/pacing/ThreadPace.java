@@ -9,9 +9,10 @@ import java.util.concurrent.TimeUnit;
 import org.apache.kafka.streams.processor.api.ProcessorContext;
 
 /**
- * The commits of one stream thread. Its processors report work, its consumer reports when it polls, and its producer
- * when it commits. A commit is requested from the task that has worked last: Kafka Streams then commits all tasks of
- * the thread.
+ * The commits and polls of one stream thread. Its processors report work and timers, its consumer reports when it polls,
+ * and its producer when it commits. A commit is requested from the task that has worked last: Kafka Streams then commits
+ * all tasks of the thread. A poll without records ends when a commit or a timer is due, since Kafka Streams looks at
+ * timers between polls only.
  */
 final class ThreadPace {
 
@@ -24,6 +25,7 @@ final class ThreadPace {
     private final CommitPace pace;
     private final long startNanos = System.nanoTime();
     private final List<CacheOwner> cacheOwners = new ArrayList<>();
+    private final List<Timer> timers = new ArrayList<>(); // a few per task
     private ProcessorContext<?, ?> lastWorked; // null if nothing is uncommitted
     private long pollsSinceNanos;
     private long shrunkNanos;
@@ -61,22 +63,59 @@ final class ThreadPace {
         }
     }
 
-    /** Records that a poll starts. Returns how long it may wait, so that the next commit is not late. */
+    /** A timer of a task that is due again and again until it is cancelled. */
+    final class Timer {
+        private final ProcessorContext<?, ?> context;
+        private final long everyNanos;
+        private long dueNanos;
+
+        private Timer(ProcessorContext<?, ?> context, long everyNanos) {
+            this.context = context;
+            this.everyNanos = everyNanos;
+            restart();
+        }
+
+        void restart() {
+            dueNanos = DueTime.after(nanos(), everyNanos);
+        }
+
+        void cancel() {
+            timers.remove(this);
+        }
+    }
+
+    /** Starts a timer of a task. */
+    Timer timer(Duration every, ProcessorContext<?, ?> context) {
+        Timer timer = new Timer(context, TimeUnit.MILLISECONDS.toNanos(every.toMillis()));
+        timers.add(timer);
+        return timer;
+    }
+
+    /** Records that a poll starts. Returns how long it may wait, so that no commit or timer is late. */
     Duration startPoll(Duration timeout) {
         long nowNanos = nanos();
         pollsSinceNanos = nowNanos;
         requestIfDue(nowNanos);
-        long dueNanos = lastWorked == null ? DueTime.NEVER : pace.dueNanos();
         if (nowNanos - shrunkNanos >= SHRINK_NANOS) {
             shrunkNanos = nowNanos;
             cacheOwners.forEach(CacheOwner::shrinkCaches);
         }
+        long dueNanos = dueNanos();
         if (dueNanos == DueTime.NEVER) {
             return timeout;
         }
         // A consumer ignores parts of a millisecond.
-        Duration left = Duration.ofMillis((dueNanos - nowNanos + NANOS_PER_MS - 1) / NANOS_PER_MS);
+        Duration left = Duration.ofMillis(Math.max(0, dueNanos - nowNanos + NANOS_PER_MS - 1) / NANOS_PER_MS);
         return left.compareTo(timeout) < 0 ? left : timeout;
+    }
+
+    /** Returns when the next commit or timer is due, {@link DueTime#NEVER} if none is. */
+    private long dueNanos() {
+        long dueNanos = lastWorked == null ? DueTime.NEVER : pace.dueNanos();
+        for (Timer timer : timers) {
+            dueNanos = Math.min(dueNanos, timer.dueNanos);
+        }
+        return dueNanos;
     }
 
     /** @param isBehind whether the poll returned as many records as it may, so that it did not wait for them */
@@ -107,6 +146,7 @@ final class ThreadPace {
     /** Records that a processor was closed. What its task has not committed was committed before, or is dropped. */
     void close(ProcessorContext<?, ?> context, Object processor) {
         cacheOwners.remove(processor);
+        timers.removeIf(timer -> timer.context == context);
         if (lastWorked == context) {
             lastWorked = null;
             pace.forget();

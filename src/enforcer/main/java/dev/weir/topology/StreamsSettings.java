@@ -39,10 +39,8 @@ public final class StreamsSettings {
     /** Returns the properties of the deciding application. */
     public static Properties deciding(WeirConfig config) {
         Properties settings = streams(config, config.applicationId(), config.threads());
-        // Requests and the responses of ledgers do not wait for each other. The short poll time keeps the delay of
-        // requests that wait for a response short.
+        // Requests and the responses of ledgers do not wait for each other.
         settings.putIfAbsent(StreamsConfig.MAX_TASK_IDLE_MS_CONFIG, StreamsConfig.MAX_TASK_IDLE_MS_DISABLED);
-        settings.putIfAbsent(StreamsConfig.POLL_MS_CONFIG, 10);
         // How long partitions that were added to the request topic are not read. Kafka's default is five minutes.
         if (metadataAge(settings).isEmpty()) {
             settings.put(StreamsConfig.mainConsumerPrefix(ConsumerConfig.METADATA_MAX_AGE_CONFIG), 30_000);
@@ -67,11 +65,10 @@ public final class StreamsSettings {
         settings.put(main, interceptor.getName() + others);
     }
 
-    /** Returns the properties of the shaping application, which polls for shorter times. */
+    /** Returns the properties of the shaping application. */
     public static Properties shaping(WeirConfig config) {
         Properties settings = streams(
                 config, KafkaSettings.shapingId(config), config.shaping().threads());
-        settings.putIfAbsent(StreamsConfig.POLL_MS_CONFIG, 5);
         settings.computeIfPresent(StreamsConfig.CLIENT_ID_CONFIG, (key, id) -> id + WeirConfig.SHAPING_SUFFIX);
         return settings;
     }
@@ -95,6 +92,9 @@ public final class StreamsSettings {
         settings.put(StreamsConfig.producerPrefix(ProducerConfig.TRANSACTION_TIMEOUT_CONFIG), 8_000);
         settings.put(StreamsConfig.ENSURE_EXPLICIT_INTERNAL_RESOURCE_NAMING_CONFIG, true);
         settings.put(StreamsConfig.STATESTORE_CACHE_MAX_BYTES_CONFIG, 0);
+        // Polls end when records arrive and when timers are due: see ThreadPace. Other events, such as a task that was
+        // restored, wait for the end of a poll, and each poll costs an idle thread some 0.3 ms.
+        settings.putIfAbsent(StreamsConfig.POLL_MS_CONFIG, 50);
         // A killed instance keeps its stores: on the same disk, it restores what RocksDB had not flushed (KIP-892).
         settings.put(StreamsConfig.TRANSACTIONAL_STATE_STORES_CONFIG, true);
         settings.put(StreamsConfig.ROCKSDB_CONFIG_SETTER_CLASS_CONFIG, RocksSettings.class);

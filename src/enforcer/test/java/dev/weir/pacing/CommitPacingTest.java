@@ -9,6 +9,7 @@ import java.time.Duration;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.Properties;
+import org.apache.kafka.streams.processor.Cancellable;
 import org.apache.kafka.streams.processor.PunctuationType;
 import org.apache.kafka.streams.processor.TaskId;
 import org.apache.kafka.streams.processor.api.MockProcessorContext;
@@ -24,6 +25,7 @@ class CommitPacingTest {
 
     private static final Duration PATIENCE = Duration.ofMinutes(1);
     private static final Duration LONG = Duration.ofHours(1);
+    private static final Duration SHORT = Duration.ofMillis(20);
 
     @TempDir
     private Path directory;
@@ -81,6 +83,12 @@ class CommitPacingTest {
         processor.process(new Record<>("k", value, 0));
     }
 
+    /** Runs the timer that was scheduled last. */
+    private void punctuate() {
+        List<MockProcessorContext.CapturedPunctuator> timers = context.scheduledPunctuators();
+        timers.get(timers.size() - 1).getPunctuator().punctuate(0);
+    }
+
     private void awaitRequest() {
         await("a commit is requested", PATIENCE, () -> {
             poll();
@@ -95,15 +103,36 @@ class CommitPacingTest {
                 .isLessThanOrEqualTo(WeirConfig.DEFAULTS.commits().min());
         awaitRequest();
         commit();
-        assertThat(pace.startPoll(LONG)).as("nothing is uncommitted").isEqualTo(LONG);
+        assertThat(pace.startPoll(LONG)).as("nothing is uncommitted").isGreaterThan(SHORT);
         assertThat(context.committed()).isFalse();
     }
 
     @Test
     void a_timer_is_committed_too() {
-        context.scheduledPunctuators().get(0).getPunctuator().punctuate(0);
+        punctuate();
         assertThat(seen).contains("timer");
         awaitRequest();
+    }
+
+    @Test
+    void a_poll_ends_when_a_timer_is_due() {
+        ProcessorContext<String, String> ofTask = new PacedContext<>(context, pace);
+        Cancellable timer = ofTask.schedule(SHORT, PunctuationType.WALL_CLOCK_TIME, atMs -> seen.add("short"));
+        assertThat(pace.startPoll(LONG)).isLessThanOrEqualTo(SHORT);
+        await("the timer is due", PATIENCE, () -> pace.startPoll(LONG).isZero());
+        punctuate();
+        commit();
+        assertThat(pace.startPoll(LONG)).as("it is due again").isLessThanOrEqualTo(SHORT);
+        timer.cancel();
+        assertThat(pace.startPoll(LONG)).isGreaterThan(SHORT);
+        assertThat(seen).contains("short");
+    }
+
+    @Test
+    void timers_of_a_task_that_was_closed_end_no_poll() {
+        new PacedContext<>(context, pace).schedule(SHORT, PunctuationType.WALL_CLOCK_TIME, atMs -> {});
+        processor.close();
+        assertThat(pace.startPoll(LONG)).isEqualTo(LONG);
     }
 
     @Test

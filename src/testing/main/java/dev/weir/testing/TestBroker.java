@@ -25,8 +25,8 @@ public final class TestBroker {
         return clientSettings(shared().bootstrapServers());
     }
 
-    /** Returns the Kafka properties for a test that does not depend on latencies: idle threads poll seldom. */
+    /** Returns the Kafka properties for a broker. */
     public static Map<String, String> clientSettings(String bootstrapServers) {
-        return Map.of("bootstrap.servers", bootstrapServers, "poll.ms", "50");
+        return Map.of("bootstrap.servers", bootstrapServers);
     }
 }

@@ -122,7 +122,6 @@ final class LiveRun implements AutoCloseable {
                 .service(ConfigFile.read("weir.yaml", SERVICE, Map.of()).service())
                 .commits(new WeirConfig.Commits(RARE_COMMITS, RARE_COMMITS))
                 .build()
-                .withKafka("poll.ms", "50")
                 .withStateDirectory(directory);
         try (Admin admin = Admin.create(KafkaSettings.admin(config))) {
             TopicSetup.createMissing(admin, config, TopicSetup.RequestTime.LOG_APPEND);

@@ -104,7 +104,7 @@ class EnvoyLiveTest {
                 .applicationId("envoy")
                 .threads(1)
                 .topics("envoy.", 2)
-                .kafka(Map.of("bootstrap.servers", broker.bootstrapServers(), "poll.ms", "50"))
+                .kafka(Map.of("bootstrap.servers", broker.bootstrapServers()))
                 .stateDirectory(directory.resolve("state"))
                 .build();
         try (Admin admin = Admin.create(KafkaSettings.admin(config))) {
