@@ -145,7 +145,11 @@ class LayeringTest {
             .resideOutsideOfPackage("dev.weir.client..")
             .should()
             .dependOnClassesThat()
-            .resideInAnyPackage("dev.weir.client.clock", "dev.weir.client.kafka", "dev.weir.client.lease");
+            .resideInAnyPackage(
+                    "dev.weir.client.clock",
+                    "dev.weir.client.kafka",
+                    "dev.weir.client.lease",
+                    "dev.weir.client.pipeline");
 
     @ArchTest
     static final ArchRule client_needs_micrometer_only_where_somebody_binds_it = noClasses()
@@ -254,7 +258,7 @@ class LayeringTest {
     @ArchTest
     static final ArchRule circuits_stay_in_client = noClasses()
             .that()
-            .resideOutsideOfPackage("dev.weir.client")
+            .resideOutsideOfPackages("dev.weir.client", "dev.weir.client.pipeline")
             .should()
             .dependOnClassesThat()
             .resideInAPackage("io.github.resilience4j..");

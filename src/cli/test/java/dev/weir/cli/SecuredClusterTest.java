@@ -8,11 +8,11 @@ import static dev.weir.testing.Await.awaitValue;
 import static org.assertj.core.api.Assertions.assertThat;
 import static org.assertj.core.api.Assertions.fail;
 
-import dev.weir.client.ClientDecision;
 import dev.weir.client.Fallback;
-import dev.weir.client.NoDecisionReason;
 import dev.weir.client.RequestBuilder;
 import dev.weir.client.WeirClient;
+import dev.weir.client.decision.ClientDecision;
+import dev.weir.client.decision.NoDecisionReason;
 import dev.weir.client.release.ReleaseConsumer;
 import dev.weir.client.release.ReleaseWorker;
 import dev.weir.config.ConfigFile;

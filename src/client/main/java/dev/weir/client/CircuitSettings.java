@@ -1,6 +1,7 @@
 package dev.weir.client;
 
 import dev.weir.client.clock.MonotonicClock;
+import dev.weir.client.decision.NoDecisionReason;
 import io.github.resilience4j.circuitbreaker.CircuitBreaker;
 import io.github.resilience4j.circuitbreaker.CircuitBreakerConfig;
 import java.time.Clock;

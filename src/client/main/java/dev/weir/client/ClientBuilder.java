@@ -1,7 +1,9 @@
 package dev.weir.client;
 
+import dev.weir.client.decision.NoDecisionReason;
 import dev.weir.client.kafka.KafkaClients;
 import dev.weir.client.lease.LeaseSettings;
+import dev.weir.client.pipeline.PipelineSettings;
 import dev.weir.lease.LeaseTerms;
 import dev.weir.policy.RequestRules;
 import io.github.resilience4j.circuitbreaker.CircuitBreaker;
@@ -279,34 +281,33 @@ public final class ClientBuilder {
         return copy;
     }
 
-    String requests() {
-        return prefix + "requests";
+    PipelineSettings pipelineSettings() {
+        PipelineSettings.Kafka topics =
+                new PipelineSettings.Kafka(prefix + "requests", replies(), producer(), consumer(), mayBlock());
+        return new PipelineSettings(
+                topics,
+                leased ? Optional.of(leaseSettings()) : Optional.empty(),
+                maxInFlight,
+                maxWait,
+                Optional.ofNullable(executor));
     }
 
-    String replies() {
+    private String replies() {
         return prefix + "replies";
     }
 
-    boolean leased() {
-        return leased;
-    }
-
-    LeaseSettings leaseSettings() {
+    private LeaseSettings leaseSettings() {
         LeaseSettings.Topics topics = new LeaseSettings.Topics(
                 prefix + "policies",
                 prefix + "lease-requests." + applicationId,
                 prefix + "lease-responses." + applicationId,
                 prefix + "lease-usage",
                 replies());
-        return new LeaseSettings(topics, producer(), consumer(), leases, timeout, hasCircuit());
+        return new LeaseSettings(topics, producer(), consumer(), leases, timeout, circuit != null);
     }
 
     Duration timeout() {
         return timeout;
-    }
-
-    boolean hasCircuit() {
-        return circuit != null;
     }
 
     boolean hasFallbackOnOverload() {
@@ -317,20 +318,8 @@ public final class ClientBuilder {
         return fallback;
     }
 
-    int maxInFlight() {
-        return maxInFlight;
-    }
-
-    Duration maxWait() {
-        return maxWait;
-    }
-
     RequestRules rules() {
         return rules;
-    }
-
-    Optional<Executor> executor() {
-        return Optional.ofNullable(executor);
     }
 
     CircuitBreaker breaker() {
@@ -366,7 +355,7 @@ public final class ClientBuilder {
     }
 
     /** Returns whether the producer may block the thread that sends a request. */
-    boolean mayBlock() {
+    private boolean mayBlock() {
         return millis(producer(), ProducerConfig.MAX_BLOCK_MS_CONFIG, ConfigDef.Type.LONG) > 0;
     }
 

@@ -1,5 +1,6 @@
 package dev.weir.client;
 
+import dev.weir.client.decision.NoDecisionReason;
 import io.micrometer.core.instrument.FunctionCounter;
 import io.micrometer.core.instrument.Gauge;
 import io.micrometer.core.instrument.MeterRegistry;

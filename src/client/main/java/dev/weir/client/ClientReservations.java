@@ -1,5 +1,8 @@
 package dev.weir.client;
 
+import dev.weir.client.decision.ClientDecision;
+import dev.weir.client.decision.NoDecisionException;
+import dev.weir.client.decision.NoDecisionReason;
 import dev.weir.event.Decision;
 import dev.weir.event.Reason;
 import dev.weir.event.Request;

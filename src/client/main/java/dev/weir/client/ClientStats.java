@@ -1,5 +1,6 @@
 package dev.weir.client;
 
+import dev.weir.client.decision.NoDecisionReason;
 import java.time.Duration;
 import java.util.Map;
 

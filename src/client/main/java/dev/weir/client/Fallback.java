@@ -1,5 +1,8 @@
 package dev.weir.client;
 
+import dev.weir.client.decision.ClientDecision;
+import dev.weir.client.decision.NoDecisionException;
+import dev.weir.client.decision.NoDecisionReason;
 import java.util.Optional;
 
 /** What {@link WeirClient#decide} returns if Weir does not decide in time. */

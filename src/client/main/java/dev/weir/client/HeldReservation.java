@@ -1,5 +1,6 @@
 package dev.weir.client;
 
+import dev.weir.client.decision.ClientDecision;
 import dev.weir.event.Decision;
 import dev.weir.event.Reason;
 import dev.weir.event.Request;

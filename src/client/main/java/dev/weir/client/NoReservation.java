@@ -1,5 +1,6 @@
 package dev.weir.client;
 
+import dev.weir.client.decision.ClientDecision;
 import dev.weir.event.Reason;
 import java.util.Objects;
 import java.util.concurrent.CompletableFuture;

@@ -1,5 +1,6 @@
 package dev.weir.client;
 
+import dev.weir.client.decision.NoDecisionReason;
 import dev.weir.policy.DurationsAndSizes;
 import java.time.Duration;
 import java.util.EnumMap;

@@ -1,5 +1,7 @@
 package dev.weir.client;
 
+import dev.weir.client.decision.ClientDecision;
+import dev.weir.client.decision.NoDecisionException;
 import dev.weir.event.Reason;
 import java.util.concurrent.CompletableFuture;
 

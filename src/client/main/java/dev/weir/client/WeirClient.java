@@ -1,24 +1,20 @@
 package dev.weir.client;
 
-import dev.weir.client.clock.AnswerClock;
-import dev.weir.client.kafka.RequestCorrelation;
-import dev.weir.client.lease.LeasedDecisions;
+import dev.weir.client.decision.ClientDecision;
+import dev.weir.client.decision.NoDecisionException;
+import dev.weir.client.decision.NoDecisionReason;
+import dev.weir.client.pipeline.RequestPipeline;
 import dev.weir.event.Acknowledgement;
 import dev.weir.event.Decision;
 import dev.weir.event.Release;
 import dev.weir.event.Request;
 import dev.weir.event.RequestKind;
-import dev.weir.wire.SchemaRegistry;
-import dev.weir.wire.SchemaRegistryProvider;
 import io.github.resilience4j.circuitbreaker.CircuitBreaker;
 import java.time.Duration;
 import java.util.List;
 import java.util.Map;
 import java.util.Optional;
-import java.util.UUID;
 import java.util.concurrent.CompletableFuture;
-import java.util.concurrent.CountDownLatch;
-import java.util.concurrent.TimeUnit;
 import org.apache.kafka.common.header.Header;
 import org.slf4j.LoggerFactory;
 
@@ -68,20 +64,11 @@ import org.slf4j.LoggerFactory;
  */
 public final class WeirClient implements AutoCloseable {
 
-    /** How often the wall clock is checked for steps. */
-    private static final Duration CLOCK_CHECK = Duration.ofMillis(200);
-
     private final ClientBuilder options;
     private final CircuitBreaker breaker;
     private final ClientMetrics metrics = new ClientMetrics();
-    private final AnswerClock decisions = new AnswerClock();
-    private final PendingRequests pending;
-    private final RequestCompleter completer;
-    private final RequestAdmission admission;
-    private final ConnectionStage stages;
-    private final ClientConnector connector;
+    private final RequestPipeline pipeline;
     private final ClientReservations reservations;
-    private final CountDownLatch readyOrClosed = new CountDownLatch(1);
 
     /**
      * Returns a builder for a client, with default settings.
@@ -99,38 +86,14 @@ public final class WeirClient implements AutoCloseable {
     WeirClient(ClientBuilder options) {
         this.options = options;
         breaker = options.breaker();
-        RequestCorrelation correlation = new RequestCorrelation(UUID.randomUUID());
-        Optional<SchemaRegistry> registry = SchemaRegistryProvider.of(options.consumer());
-        pending = new PendingRequests(options.maxInFlight(), options.maxWait());
-        completer = new RequestCompleter(options, breaker, pending, metrics, decisions, this::knownFailure);
-        admission = new RequestAdmission(breaker, pending, completer);
-        stages = new ConnectionStage(admission, pending, completer);
-        connector = new ClientConnector(
-                () -> new ClientConnection(options, registry, correlation, completer), this::useConnection);
+        pipeline = new RequestPipeline(options.pipelineSettings(), breaker);
         reservations = new ClientReservations(
                 options,
                 (request, within) -> decide(request, List.of(), within),
-                pending::schedule,
-                completer::execute,
+                pipeline::schedule,
+                pipeline::execute,
                 System::nanoTime,
                 metrics);
-        pending.repeat(this::checkClock, CLOCK_CHECK);
-        pending.repeat(pending::mark, PendingRequests.MARK);
-    }
-
-    /** Returns the stages after the first one, for a connection that is ready. */
-    private RequestStage stages(ClientConnection ready) {
-        RequestStage overTopic = new TopicStage(
-                ready,
-                TopicStage.windows(ready.requestPartitions(), options.maxInFlight()),
-                admission,
-                pending,
-                completer,
-                metrics,
-                decisions);
-        return ready.leases()
-                .<RequestStage>map(leases -> new LeaseStage(leases, admission, pending, completer, overTopic))
-                .orElse(overTopic);
     }
 
     /**
@@ -141,8 +104,8 @@ public final class WeirClient implements AutoCloseable {
     WeirClient connect() {
         OutageLog log = new OutageLog(LoggerFactory.getLogger(WeirClient.class), System.nanoTime());
         try {
-            connector.start();
-            pending.repeat(() -> log.update(snapshot(), System.nanoTime()), OutageLog.INTERVAL);
+            pipeline.start();
+            pipeline.repeat(() -> log.update(snapshot(), System.nanoTime()), OutageLog.INTERVAL);
             return this;
         } catch (RuntimeException e) {
             close();
@@ -152,27 +115,11 @@ public final class WeirClient implements AutoCloseable {
 
     private OutageLog.Snapshot snapshot() {
         return new OutageLog.Snapshot(
-                stages.connection() != null,
+                pipeline.hasConnected(),
                 CircuitSettings.state(breaker),
                 leaseCircuit(),
-                metrics.unanswered(),
-                failure().map(ClientConnector::message));
-    }
-
-    private boolean useConnection(ClientConnection ready) {
-        admission.connected();
-        boolean isUsed = stages.connect(ready, stages(ready));
-        if (isUsed) {
-            readyOrClosed.countDown();
-        }
-        return isUsed;
-    }
-
-    private void checkClock() {
-        ClientConnection current = stages.connection();
-        if (current != null) {
-            current.checkClock();
-        }
+                pipeline.metrics().undecided(),
+                pipeline.failureMessage());
     }
 
     /**
@@ -182,8 +129,7 @@ public final class WeirClient implements AutoCloseable {
      *     stopped}
      */
     public boolean isReady() {
-        ClientConnection current = stages.connection();
-        return current != null && !current.hasStopped() && !pending.isClosed();
+        return pipeline.isReady();
     }
 
     /**
@@ -193,8 +139,7 @@ public final class WeirClient implements AutoCloseable {
      * @return whether a thread has ended; {@link #failure} is then the reason
      */
     public boolean hasStopped() {
-        ClientConnection current = stages.connection();
-        return current == null ? connector.hasStopped() : current.hasStopped();
+        return pipeline.hasStopped();
     }
 
     /**
@@ -206,8 +151,7 @@ public final class WeirClient implements AutoCloseable {
      * @throws InterruptedException if the thread is interrupted
      */
     public boolean awaitReady(Duration timeout) throws InterruptedException {
-        var unused = readyOrClosed.await(TimeUnit.NANOSECONDS.convert(timeout), TimeUnit.NANOSECONDS);
-        return isReady();
+        return pipeline.awaitReady(timeout);
     }
 
     /**
@@ -219,8 +163,7 @@ public final class WeirClient implements AutoCloseable {
      *     has answered for some seconds
      */
     public Optional<RuntimeException> failure() {
-        ClientConnection current = stages.connection();
-        return current == null ? connector.failure() : current.failure();
+        return pipeline.failure();
     }
 
     /**
@@ -300,16 +243,16 @@ public final class WeirClient implements AutoCloseable {
         try {
             decision = tryDecide(request);
         } catch (IllegalArgumentException e) {
-            metrics.rejected.increment();
+            pipeline.metrics().recordRejected();
             return CompletableFuture.failedFuture(e);
         }
         return decision.map(decided -> CompletableFuture.completedFuture(ClientDecision.of(decided)))
-                .orElseGet(() -> withFallback(completer.undecided(whyNotAtOnce()), fallback));
+                .orElseGet(() -> withFallback(pipeline.undecided(whyNotAtOnce()), fallback));
     }
 
     private NoDecisionReason whyNotAtOnce() {
         if (!isReady()) {
-            return pending.isClosed() ? NoDecisionReason.CLOSED : NoDecisionReason.NOT_READY;
+            return pipeline.isClosed() ? NoDecisionReason.CLOSED : NoDecisionReason.NOT_READY;
         }
         return CircuitSettings.state(breaker) == CircuitSettings.State.OPEN
                 ? NoDecisionReason.CIRCUIT_OPEN
@@ -343,11 +286,7 @@ public final class WeirClient implements AutoCloseable {
         if (fault.isPresent()) {
             throw new IllegalArgumentException(fault.get());
         }
-        Optional<Decision> decision = isReady()
-                ? stages.connection().leases().flatMap(leases -> leases.tryDecide(request))
-                : Optional.empty();
-        decision.ifPresent(decided -> metrics.decidedHere.increment());
-        return decision;
+        return pipeline.tryDecide(request);
     }
 
     /**
@@ -449,18 +388,16 @@ public final class WeirClient implements AutoCloseable {
         }
         Optional<String> fault = RequestFaults.of(request, options.rules());
         if (fault.isPresent()) {
-            metrics.rejected.increment();
+            pipeline.metrics().recordRejected();
             return CompletableFuture.failedFuture(new IllegalArgumentException(fault.get()));
         }
         Duration shortest = within.compareTo(options.timeout()) < 0 ? within : options.timeout();
-        PendingRequest call = new PendingRequest(request, headers, shortest);
-        stages.accept(call);
-        return call.future;
+        return pipeline.decide(request, headers, shortest);
     }
 
     /** Returns the partition of the topic of replies that the client reads. The client must be ready. */
     int replyPartition() {
-        return stages.connection().replyPartition();
+        return pipeline.replyPartition();
     }
 
     /**
@@ -470,20 +407,17 @@ public final class WeirClient implements AutoCloseable {
      * @return the counts
      */
     public ClientStats stats() {
-        int keys = leases().map(LeasedDecisions::keys).orElse(0);
         ClientStats.Now now = new ClientStats.Now(
-                pending.size(), stages.queued(), keys, CircuitSettings.state(breaker), leaseCircuit());
-        return metrics.stats(now, reservations.size());
+                pipeline.inFlight(),
+                pipeline.queued(),
+                pipeline.keysHeld(),
+                CircuitSettings.state(breaker),
+                leaseCircuit());
+        return metrics.stats(pipeline.metrics(), now, reservations.size());
     }
 
     private CircuitSettings.State leaseCircuit() {
-        boolean isOpen = leases().filter(LeasedDecisions::isCircuitOpen).isPresent();
-        return isOpen ? CircuitSettings.State.OPEN : CircuitSettings.State.CLOSED;
-    }
-
-    /** Returns the decisions by leases; empty if the client is not leased or has never been ready. */
-    private Optional<LeasedDecisions> leases() {
-        return Optional.ofNullable(stages.connection()).flatMap(ClientConnection::leases);
+        return pipeline.isLeaseCircuitOpen() ? CircuitSettings.State.OPEN : CircuitSettings.State.CLOSED;
     }
 
     /**
@@ -495,31 +429,8 @@ public final class WeirClient implements AutoCloseable {
      */
     @Override
     public void close() {
-        pending.close();
-        completer.closeAll();
+        pipeline.endAll();
         reservations.close();
-        readyOrClosed.countDown();
-        boolean isInterrupted = Thread.interrupted(); // an interrupted thread cannot close Kafka's clients
-        connector.close();
-        isInterrupted |= Thread.interrupted();
-        ClientConnection current = stages.connection();
-        if (current != null) {
-            current.close();
-        }
-        completer.close();
-        if (isInterrupted) {
-            Thread.currentThread().interrupt();
-        }
-    }
-
-    /** Returns the last failure of what a request depends on that ends for a reason. */
-    private Optional<RuntimeException> knownFailure(NoDecisionReason why) {
-        ClientConnection current = stages.connection();
-        return switch (why) {
-            case NOT_READY -> failure();
-            case TIMED_OUT -> current == null ? Optional.empty() : current.readerFailure();
-            case NO_LEASE, NO_LEDGER -> leases().flatMap(LeasedDecisions::failure);
-            default -> Optional.empty();
-        };
+        pipeline.close();
     }
 }

@@ -2,6 +2,8 @@ package dev.weir.client;
 
 import com.sun.net.httpserver.Filter;
 import com.sun.net.httpserver.HttpExchange;
+import dev.weir.client.decision.ClientDecision;
+import dev.weir.client.decision.XRateLimitFields;
 import dev.weir.event.Decision;
 import dev.weir.event.Request;
 import java.io.IOException;

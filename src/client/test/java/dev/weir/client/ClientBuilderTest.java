@@ -53,6 +53,16 @@ class ClientBuilderTest {
         assertThat(builder.timeout(Duration.ofMillis(10)).producer()).containsEntry("delivery.timeout.ms", 1_001);
     }
 
+    @Test
+    void only_a_setting_of_the_producer_lets_it_block_the_calling_thread() {
+        assertThat(builder.pipelineSettings().kafka().mayBlock()).isFalse();
+        assertThat(WeirClient.builder(Map.of("bootstrap.servers", "b:1", "producer.max.block.ms", 1_000))
+                        .pipelineSettings()
+                        .kafka()
+                        .mayBlock())
+                .isTrue();
+    }
+
     @ParameterizedTest
     @CsvSource({
         "1, linger.ms, 50, 1050",

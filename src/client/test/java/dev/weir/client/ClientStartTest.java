@@ -3,6 +3,9 @@ package dev.weir.client;
 import static org.assertj.core.api.Assertions.assertThat;
 import static org.assertj.core.api.Assertions.assertThatThrownBy;
 
+import dev.weir.client.decision.ClientDecision;
+import dev.weir.client.decision.NoDecisionException;
+import dev.weir.client.decision.NoDecisionReason;
 import dev.weir.client.release.ReleaseWorker;
 import dev.weir.event.Request;
 import java.io.IOException;
@@ -16,7 +19,6 @@ import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.atomic.AtomicInteger;
 import java.util.stream.Stream;
 import org.apache.kafka.common.KafkaException;
-import org.apache.kafka.common.config.ConfigException;
 import org.junit.jupiter.api.AfterAll;
 import org.junit.jupiter.api.BeforeAll;
 import org.junit.jupiter.api.Tag;
@@ -188,27 +190,6 @@ class ClientStartTest {
                     .hasMessage("within must be at least 1 ms, is PT0.000999999S");
             assertThat(weir.stats().now().inFlight()).isZero();
         }
-    }
-
-    @Test
-    void creating_kafkas_clients_is_repeated_while_no_host_is_known() throws Exception {
-        AtomicInteger attempts = new AtomicInteger();
-        CompletableFuture<Void> resolved = new CompletableFuture<>();
-        ClientConnector connector = new ClientConnector(
-                () -> {
-                    if (attempts.incrementAndGet() > 1) {
-                        resolved.complete(null);
-                    }
-                    throw new KafkaException(
-                            "Failed to construct kafka producer",
-                            new ConfigException("No resolvable bootstrap urls given in bootstrap.servers"));
-                },
-                connection -> true);
-        connector.start();
-        try (connector) {
-            assertThat(resolved).succeedsWithin(PATIENCE);
-        }
-        assertThat(threadsLeft()).isEmpty();
     }
 
     @ParameterizedTest

@@ -33,6 +33,7 @@ class ExamplesTest {
             import com.sun.net.httpserver.HttpHandler;
             import com.sun.net.httpserver.HttpServer;
             import dev.weir.client.*;
+            import dev.weir.client.decision.*;
             import dev.weir.client.release.*;
             import dev.weir.client.throttle.*;
             import dev.weir.event.*;

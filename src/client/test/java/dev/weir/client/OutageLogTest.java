@@ -3,6 +3,7 @@ package dev.weir.client;
 import static org.assertj.core.api.Assertions.assertThat;
 
 import dev.weir.client.CircuitSettings.State;
+import dev.weir.client.decision.NoDecisionReason;
 import java.util.ArrayList;
 import java.util.EnumMap;
 import java.util.List;

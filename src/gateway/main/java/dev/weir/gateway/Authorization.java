@@ -1,8 +1,8 @@
 package dev.weir.gateway;
 
-import dev.weir.client.ClientDecision;
-import dev.weir.client.NoDecisionReason;
-import dev.weir.client.XRateLimitFields;
+import dev.weir.client.decision.ClientDecision;
+import dev.weir.client.decision.NoDecisionReason;
+import dev.weir.client.decision.XRateLimitFields;
 import dev.weir.event.Decision;
 import dev.weir.event.Reason;
 import dev.weir.server.decide.DecideApi;

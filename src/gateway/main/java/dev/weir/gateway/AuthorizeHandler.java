@@ -1,7 +1,7 @@
 package dev.weir.gateway;
 
-import dev.weir.client.ClientDecision;
-import dev.weir.client.XRateLimitFields;
+import dev.weir.client.decision.ClientDecision;
+import dev.weir.client.decision.XRateLimitFields;
 import dev.weir.event.Request;
 import dev.weir.gateway.AuthorizeMetrics.Result;
 import dev.weir.policy.RequestRules;

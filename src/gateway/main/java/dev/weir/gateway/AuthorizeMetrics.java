@@ -1,7 +1,7 @@
 package dev.weir.gateway;
 
-import dev.weir.client.ClientDecision;
-import dev.weir.client.NoDecisionReason;
+import dev.weir.client.decision.ClientDecision;
+import dev.weir.client.decision.NoDecisionReason;
 import dev.weir.event.Reason;
 import dev.weir.server.LatencyBuckets;
 import io.prometheus.metrics.core.datapoints.CounterDataPoint;

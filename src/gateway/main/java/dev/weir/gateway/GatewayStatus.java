@@ -1,7 +1,7 @@
 package dev.weir.gateway;
 
 import dev.weir.client.ClientStats;
-import dev.weir.client.NoDecisionReason;
+import dev.weir.client.decision.NoDecisionReason;
 import java.lang.management.ManagementFactory;
 import java.util.Map;
 

@@ -2,10 +2,10 @@ package dev.weir.gateway;
 
 import static org.assertj.core.api.Assertions.assertThat;
 
-import dev.weir.client.ClientDecision;
-import dev.weir.client.NoDecisionReason;
 import dev.weir.client.RequestBuilder;
-import dev.weir.client.XRateLimitFields;
+import dev.weir.client.decision.ClientDecision;
+import dev.weir.client.decision.NoDecisionReason;
+import dev.weir.client.decision.XRateLimitFields;
 import dev.weir.event.Decision;
 import dev.weir.event.Outcome;
 import dev.weir.event.Reason;

@@ -3,9 +3,9 @@ package dev.weir.gateway;
 import static org.assertj.core.api.Assertions.assertThat;
 
 import dev.weir.api.Caller;
-import dev.weir.client.ClientDecision;
-import dev.weir.client.NoDecisionReason;
-import dev.weir.client.XRateLimitFields;
+import dev.weir.client.decision.ClientDecision;
+import dev.weir.client.decision.NoDecisionReason;
+import dev.weir.client.decision.XRateLimitFields;
 import dev.weir.config.WeirConfig;
 import dev.weir.server.decide.RequestDecider;
 import io.prometheus.metrics.model.registry.PrometheusRegistry;

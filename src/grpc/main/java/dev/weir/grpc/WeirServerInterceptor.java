@@ -1,10 +1,10 @@
 package dev.weir.grpc;
 
-import dev.weir.client.ClientDecision;
-import dev.weir.client.NoDecisionException;
 import dev.weir.client.Reservation;
 import dev.weir.client.WeirClient;
-import dev.weir.client.XRateLimitFields;
+import dev.weir.client.decision.ClientDecision;
+import dev.weir.client.decision.NoDecisionException;
+import dev.weir.client.decision.XRateLimitFields;
 import dev.weir.event.Decision;
 import dev.weir.event.Request;
 import io.grpc.Context;
@@ -40,7 +40,7 @@ import java.util.function.Function;
  * }</pre>
  *
  * <p>The handler of an allowed call is started when the decision has arrived and, if the policy throttles, its
- * {@code delayMs} has passed. The response has the fields of {@link dev.weir.client.RateLimitHeaders} as metadata, in
+ * {@code delayMs} has passed. The response has the fields of {@link dev.weir.client.decision.RateLimitHeaders} as metadata, in
  * lower case: in the headers or, if the handler closes the call without headers, in the trailers. A call that gRPC
  * closes, because a handler throws an exception, may have none. If a call is cancelled before its handler starts, the
  * handler is not started. Other calls end with these statuses:

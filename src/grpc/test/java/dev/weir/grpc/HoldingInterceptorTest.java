@@ -4,9 +4,9 @@ import static dev.weir.testing.Await.await;
 import static org.assertj.core.api.Assertions.assertThat;
 import static org.assertj.core.api.Assertions.assertThatThrownBy;
 
-import dev.weir.client.ClientDecision;
 import dev.weir.client.RequestBuilder;
-import dev.weir.client.XRateLimitFields;
+import dev.weir.client.decision.ClientDecision;
+import dev.weir.client.decision.XRateLimitFields;
 import dev.weir.event.Reason;
 import dev.weir.event.Request;
 import dev.weir.testing.RecordedReservation;

@@ -1,7 +1,7 @@
 package dev.weir.grpc;
 
-import dev.weir.client.ClientDecision;
 import dev.weir.client.Reservation;
+import dev.weir.client.decision.ClientDecision;
 import dev.weir.event.Request;
 import dev.weir.testing.RecordedReservation;
 import java.time.Duration;

@@ -3,6 +3,8 @@ package dev.weir.client;
 import static dev.weir.testing.Await.await;
 import static org.assertj.core.api.Assertions.assertThat;
 
+import dev.weir.client.decision.ClientDecision;
+import dev.weir.client.decision.NoDecisionReason;
 import dev.weir.event.Outcome;
 import dev.weir.event.Request;
 import dev.weir.runtime.Enforcer;

@@ -2,6 +2,7 @@ package dev.weir.client;
 
 import static org.assertj.core.api.Assertions.assertThat;
 
+import dev.weir.client.decision.ClientDecision;
 import dev.weir.event.Request;
 import dev.weir.event.RequestKind;
 import dev.weir.runtime.Enforcer;

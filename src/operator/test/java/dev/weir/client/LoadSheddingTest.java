@@ -4,6 +4,8 @@ import static dev.weir.testing.Await.await;
 import static org.assertj.core.api.Assertions.assertThat;
 
 import dev.weir.client.clock.AnswerClock;
+import dev.weir.client.decision.ClientDecision;
+import dev.weir.client.decision.NoDecisionReason;
 import dev.weir.client.kafka.SendWindow;
 import dev.weir.dev.EmbeddedBroker;
 import dev.weir.event.Request;

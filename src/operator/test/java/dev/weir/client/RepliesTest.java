@@ -3,6 +3,7 @@ package dev.weir.client;
 import static dev.weir.testing.Await.await;
 import static org.assertj.core.api.Assertions.assertThat;
 
+import dev.weir.client.decision.ClientDecision;
 import dev.weir.client.kafka.RequestCorrelation;
 import dev.weir.config.WeirConfig;
 import dev.weir.definition.PolicyFile;

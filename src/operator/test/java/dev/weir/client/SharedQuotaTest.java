@@ -3,6 +3,7 @@ package dev.weir.client;
 import static dev.weir.testing.Await.await;
 import static org.assertj.core.api.Assertions.assertThat;
 
+import dev.weir.client.decision.ClientDecision;
 import dev.weir.decision.usage.PolicyUsage;
 import dev.weir.decision.usage.SharedPolicyUsage;
 import dev.weir.dev.EmbeddedBroker;

@@ -5,9 +5,9 @@ import static org.assertj.core.api.Assertions.assertThat;
 import static org.assertj.core.api.Assertions.assertThatExceptionOfType;
 import static org.junit.jupiter.api.Assumptions.assumeTrue;
 
-import dev.weir.client.ClientDecision;
 import dev.weir.client.RequestBuilder;
 import dev.weir.client.WeirClient;
+import dev.weir.client.decision.ClientDecision;
 import dev.weir.client.release.ReleaseConsumer;
 import dev.weir.config.WeirConfig;
 import dev.weir.definition.PolicyFile;

@@ -4,7 +4,7 @@ import static dev.weir.config.SettingChecks.require;
 import static dev.weir.config.SettingChecks.requireBytes;
 import static dev.weir.config.SettingChecks.requireRange;
 
-import dev.weir.client.XRateLimitFields;
+import dev.weir.client.decision.XRateLimitFields;
 import dev.weir.definition.YamlTree;
 import dev.weir.lease.LeaseTerms;
 import dev.weir.limit.Limit;

@@ -3,7 +3,7 @@ package dev.weir.config;
 import static org.assertj.core.api.Assertions.assertThat;
 import static org.assertj.core.api.Assertions.assertThatThrownBy;
 
-import dev.weir.client.XRateLimitFields;
+import dev.weir.client.decision.XRateLimitFields;
 import dev.weir.config.WeirConfig.Commits;
 import dev.weir.config.WeirConfig.MisplacedAction;
 import dev.weir.config.WeirConfig.PartitionBounds;

@@ -25,7 +25,7 @@ import java.lang.annotation.Target;
  *
  * <p>If Weir does not allow the call, the method is not called and the caller gets a {@link RateLimitedException}. If
  * there is no decision and {@code weir.fallback} is {@code fail}, it gets a
- * {@link dev.weir.client.NoDecisionException}. If the policy throttles, the method is called after the decision's
+ * {@link dev.weir.client.decision.NoDecisionException}. If the policy throttles, the method is called after the decision's
  * {@code delayMs}. If too many threads are blocked by such delays ({@code weir.max-blocked-threads}), the caller gets a
  * {@link RateLimitedException} with the delay as retry time.
  *

@@ -1,8 +1,8 @@
 package dev.weir.spring;
 
-import dev.weir.client.ClientDecision;
-import dev.weir.client.NoDecisionException;
-import dev.weir.client.XRateLimitFields;
+import dev.weir.client.decision.ClientDecision;
+import dev.weir.client.decision.NoDecisionException;
+import dev.weir.client.decision.XRateLimitFields;
 import dev.weir.event.Decision;
 import org.springframework.core.annotation.Order;
 import org.springframework.http.HttpHeaders;

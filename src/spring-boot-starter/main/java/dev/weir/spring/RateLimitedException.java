@@ -1,6 +1,6 @@
 package dev.weir.spring;
 
-import dev.weir.client.ClientDecision;
+import dev.weir.client.decision.ClientDecision;
 import dev.weir.event.Decision;
 import dev.weir.event.Outcome;
 import dev.weir.event.Reason;

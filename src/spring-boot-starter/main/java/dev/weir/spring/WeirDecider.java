@@ -1,8 +1,8 @@
 package dev.weir.spring;
 
-import dev.weir.client.ClientDecision;
 import dev.weir.client.Fallback;
 import dev.weir.client.Reservation;
+import dev.weir.client.decision.ClientDecision;
 import dev.weir.event.Request;
 import java.time.Duration;
 import java.util.concurrent.CompletableFuture;

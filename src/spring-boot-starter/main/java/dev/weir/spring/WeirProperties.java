@@ -1,7 +1,7 @@
 package dev.weir.spring;
 
 import dev.weir.client.Fallback;
-import dev.weir.client.XRateLimitFields;
+import dev.weir.client.decision.XRateLimitFields;
 import dev.weir.event.Request;
 import dev.weir.http.PathRules;
 import java.time.Duration;

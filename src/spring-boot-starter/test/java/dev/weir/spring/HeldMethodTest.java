@@ -4,7 +4,7 @@ import static dev.weir.testing.Await.await;
 import static org.assertj.core.api.Assertions.assertThat;
 import static org.assertj.core.api.Assertions.assertThatThrownBy;
 
-import dev.weir.client.ClientDecision;
+import dev.weir.client.decision.ClientDecision;
 import java.time.Duration;
 import java.util.ArrayList;
 import java.util.List;

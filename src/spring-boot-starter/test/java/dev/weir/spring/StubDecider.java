@@ -2,10 +2,10 @@ package dev.weir.spring;
 
 import static dev.weir.testing.Await.await;
 
-import dev.weir.client.ClientDecision;
 import dev.weir.client.Fallback;
-import dev.weir.client.NoDecisionReason;
 import dev.weir.client.Reservation;
+import dev.weir.client.decision.ClientDecision;
+import dev.weir.client.decision.NoDecisionReason;
 import dev.weir.event.Decision;
 import dev.weir.event.Reason;
 import dev.weir.event.Request;

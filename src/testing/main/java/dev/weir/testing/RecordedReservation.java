@@ -1,7 +1,7 @@
 package dev.weir.testing;
 
-import dev.weir.client.ClientDecision;
 import dev.weir.client.Reservation;
+import dev.weir.client.decision.ClientDecision;
 import dev.weir.event.Reason;
 import java.util.List;
 import java.util.concurrent.CompletableFuture;

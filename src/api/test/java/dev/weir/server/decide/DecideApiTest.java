@@ -9,7 +9,7 @@ import dev.weir.api.DecidingInstance;
 import dev.weir.api.Reply;
 import dev.weir.api.Scrape;
 import dev.weir.api.WeirService;
-import dev.weir.client.XRateLimitFields;
+import dev.weir.client.decision.XRateLimitFields;
 import dev.weir.config.WeirConfig;
 import dev.weir.testing.TestBroker;
 import java.nio.file.Path;

@@ -1,6 +1,6 @@
 package dev.weir.client.release;
 
-import dev.weir.client.NoDecisionException;
+import dev.weir.client.decision.NoDecisionException;
 import dev.weir.client.kafka.KafkaClients;
 import dev.weir.event.Decision;
 import dev.weir.event.Outcome;

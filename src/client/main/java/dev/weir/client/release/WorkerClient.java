@@ -1,7 +1,7 @@
 package dev.weir.client.release;
 
-import dev.weir.client.ClientDecision;
 import dev.weir.client.WeirClient;
+import dev.weir.client.decision.ClientDecision;
 import dev.weir.event.Decision;
 import dev.weir.event.Request;
 import java.time.Duration;

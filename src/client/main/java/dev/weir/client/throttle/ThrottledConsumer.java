@@ -1,8 +1,8 @@
 package dev.weir.client.throttle;
 
-import dev.weir.client.ClientDecision;
 import dev.weir.client.WeirClient;
 import dev.weir.client.clock.ClockStepWakeup;
+import dev.weir.client.decision.ClientDecision;
 import dev.weir.event.Decision;
 import dev.weir.event.Request;
 import dev.weir.policy.RequestRules;
@@ -187,7 +187,7 @@ public final class ThrottledConsumer<K, V> implements AutoCloseable {
      *     {@link ThrottledConsumerBuilder#onInvalid} says otherwise or the group's offset is set past the record
      * @throws RuntimeException if a function of the {@link ThrottledConsumerBuilder} throws it or returns null. If other
      *     records are allowed, they are returned first, and the next call calls the function again
-     * @throws dev.weir.client.NoDecisionException if the client was closed
+     * @throws dev.weir.client.decision.NoDecisionException if the client was closed
      * @throws org.apache.kafka.common.errors.WakeupException if {@link #wakeup} was called
      * @throws InterruptException if the thread is interrupted
      * @throws KafkaException if a record cannot be deserialized, or the broker rejects a call

@@ -1,8 +1,8 @@
 package dev.weir.client.throttle;
 
-import dev.weir.client.ClientDecision;
-import dev.weir.client.NoDecisionException;
-import dev.weir.client.NoDecisionReason;
+import dev.weir.client.decision.ClientDecision;
+import dev.weir.client.decision.NoDecisionException;
+import dev.weir.client.decision.NoDecisionReason;
 import dev.weir.event.Decision;
 import dev.weir.event.Outcome;
 import java.util.ArrayDeque;

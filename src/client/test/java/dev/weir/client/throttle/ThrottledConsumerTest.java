@@ -3,9 +3,9 @@ package dev.weir.client.throttle;
 import static org.assertj.core.api.Assertions.assertThat;
 import static org.assertj.core.api.Assertions.assertThatThrownBy;
 
-import dev.weir.client.ClientDecision;
-import dev.weir.client.NoDecisionReason;
 import dev.weir.client.RequestBuilder;
+import dev.weir.client.decision.ClientDecision;
+import dev.weir.client.decision.NoDecisionReason;
 import dev.weir.event.Decision;
 import dev.weir.event.Outcome;
 import dev.weir.event.Reason;

@@ -1,6 +1,6 @@
 package dev.weir.gateway.envoy;
 
-import dev.weir.client.XRateLimitFields;
+import dev.weir.client.decision.XRateLimitFields;
 import dev.weir.gateway.envoy.mapping.CallBounds;
 import dev.weir.gateway.envoy.mapping.EntryTexts;
 import dev.weir.gateway.envoy.mapping.EnvoyMapping;

@@ -1,8 +1,8 @@
 package dev.weir.gateway.envoy;
 
-import dev.weir.client.ClientDecision;
-import dev.weir.client.NoDecisionException;
-import dev.weir.client.NoDecisionReason;
+import dev.weir.client.decision.ClientDecision;
+import dev.weir.client.decision.NoDecisionException;
+import dev.weir.client.decision.NoDecisionReason;
 import dev.weir.gateway.envoy.mapping.MappedRequest;
 import dev.weir.gateway.envoy.mapping.RateLimitCall;
 import dev.weir.gateway.envoy.mapping.RequestAnswer;

@@ -4,7 +4,7 @@ import static org.assertj.core.api.Assertions.assertThat;
 import static org.assertj.core.api.Assertions.assertThatThrownBy;
 
 import dev.weir.client.Fallback;
-import dev.weir.client.XRateLimitFields;
+import dev.weir.client.decision.XRateLimitFields;
 import dev.weir.fault.FaultsException;
 import dev.weir.gateway.envoy.mapping.CallBounds;
 import dev.weir.gateway.envoy.mapping.DescriptorMapping;

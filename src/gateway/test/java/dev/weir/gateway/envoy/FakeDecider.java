@@ -1,7 +1,7 @@
 package dev.weir.gateway.envoy;
 
-import dev.weir.client.ClientDecision;
 import dev.weir.client.Fallback;
+import dev.weir.client.decision.ClientDecision;
 import dev.weir.event.Request;
 import dev.weir.server.decide.RequestDecider;
 import java.time.Duration;

@@ -1,10 +1,10 @@
 package dev.weir.server.decide;
 
-import dev.weir.client.ClientDecision;
 import dev.weir.client.Fallback;
-import dev.weir.client.NoDecisionException;
-import dev.weir.client.NoDecisionReason;
-import dev.weir.client.XRateLimitFields;
+import dev.weir.client.decision.ClientDecision;
+import dev.weir.client.decision.NoDecisionException;
+import dev.weir.client.decision.NoDecisionReason;
+import dev.weir.client.decision.XRateLimitFields;
 import dev.weir.config.WeirConfig;
 import dev.weir.event.Request;
 import dev.weir.event.RequestKind;

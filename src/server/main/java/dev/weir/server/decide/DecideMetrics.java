@@ -1,7 +1,7 @@
 package dev.weir.server.decide;
 
 import dev.weir.client.Fallback;
-import dev.weir.client.NoDecisionReason;
+import dev.weir.client.decision.NoDecisionReason;
 import dev.weir.server.LatencyBuckets;
 import io.prometheus.metrics.core.metrics.Counter;
 import io.prometheus.metrics.core.metrics.Gauge;

@@ -2,12 +2,12 @@ package dev.weir.server.decide;
 
 import dev.weir.client.CircuitSettings;
 import dev.weir.client.ClientBuilder;
-import dev.weir.client.ClientDecision;
 import dev.weir.client.ClientMetricsBinder;
 import dev.weir.client.ClientStats;
 import dev.weir.client.Fallback;
-import dev.weir.client.NoDecisionReason;
 import dev.weir.client.WeirClient;
+import dev.weir.client.decision.ClientDecision;
+import dev.weir.client.decision.NoDecisionReason;
 import dev.weir.config.WeirConfig;
 import dev.weir.event.Request;
 import dev.weir.kafka.KafkaSettings;

@@ -1,7 +1,7 @@
 package dev.weir.server.decide;
 
-import dev.weir.client.ClientDecision;
 import dev.weir.client.Fallback;
+import dev.weir.client.decision.ClientDecision;
 import dev.weir.event.Request;
 import java.time.Duration;
 import java.util.concurrent.CompletableFuture;

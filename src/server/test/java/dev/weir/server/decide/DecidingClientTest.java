@@ -5,12 +5,12 @@ import static java.nio.charset.StandardCharsets.US_ASCII;
 import static org.assertj.core.api.Assertions.assertThat;
 
 import dev.weir.api.Scrape;
-import dev.weir.client.ClientDecision;
 import dev.weir.client.Fallback;
-import dev.weir.client.NoDecisionReason;
 import dev.weir.client.RequestBuilder;
 import dev.weir.client.WeirClient;
-import dev.weir.client.XRateLimitFields;
+import dev.weir.client.decision.ClientDecision;
+import dev.weir.client.decision.NoDecisionReason;
+import dev.weir.client.decision.XRateLimitFields;
 import dev.weir.config.WeirConfig;
 import dev.weir.event.Request;
 import dev.weir.kafka.UnreachableException;

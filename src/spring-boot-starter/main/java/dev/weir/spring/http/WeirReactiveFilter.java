@@ -1,7 +1,7 @@
 package dev.weir.spring.http;
 
 import dev.weir.client.Reservation;
-import dev.weir.client.XRateLimitFields;
+import dev.weir.client.decision.XRateLimitFields;
 import dev.weir.event.Request;
 import dev.weir.spring.ExchangeRequestMapper;
 import java.net.InetSocketAddress;

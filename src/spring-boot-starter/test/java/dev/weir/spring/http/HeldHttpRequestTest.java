@@ -3,7 +3,7 @@ package dev.weir.spring.http;
 import static dev.weir.testing.Await.await;
 import static org.assertj.core.api.Assertions.assertThat;
 
-import dev.weir.client.ClientDecision;
+import dev.weir.client.decision.ClientDecision;
 import dev.weir.spring.StubDecider;
 import java.io.InputStream;
 import java.net.Socket;

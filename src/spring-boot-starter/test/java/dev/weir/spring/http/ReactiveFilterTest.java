@@ -2,7 +2,7 @@ package dev.weir.spring.http;
 
 import static org.assertj.core.api.Assertions.assertThat;
 
-import dev.weir.client.ClientDecision;
+import dev.weir.client.decision.ClientDecision;
 import dev.weir.spring.RateLimited;
 import dev.weir.spring.StubDecider;
 import dev.weir.spring.WeirMethodAutoConfiguration;

@@ -1,7 +1,7 @@
 package dev.weir.gateway.envoy.mapping;
 
-import dev.weir.client.ClientDecision;
-import dev.weir.client.NoDecisionReason;
+import dev.weir.client.decision.ClientDecision;
+import dev.weir.client.decision.NoDecisionReason;
 import dev.weir.event.Decision;
 import dev.weir.event.Outcome;
 import java.util.Optional;

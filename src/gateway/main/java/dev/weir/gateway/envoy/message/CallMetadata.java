@@ -1,7 +1,7 @@
 package dev.weir.gateway.envoy.message;
 
 import com.google.protobuf.ByteString;
-import dev.weir.client.NoDecisionReason;
+import dev.weir.client.decision.NoDecisionReason;
 import dev.weir.event.Decision;
 import dev.weir.event.Outcome;
 import dev.weir.event.Reason;

@@ -2,8 +2,8 @@ package dev.weir.gateway.envoy.message;
 
 import com.google.protobuf.ByteString;
 import com.google.protobuf.Duration;
-import dev.weir.client.NoDecisionReason;
-import dev.weir.client.RateLimitHeaders;
+import dev.weir.client.decision.NoDecisionReason;
+import dev.weir.client.decision.RateLimitHeaders;
 import dev.weir.event.Decision;
 import dev.weir.gateway.envoy.mapping.RateLimitCall;
 import dev.weir.gateway.envoy.mapping.RequestAnswer;

@@ -1,6 +1,6 @@
 package dev.weir.gateway.envoy.message;
 
-import dev.weir.client.XRateLimitFields;
+import dev.weir.client.decision.XRateLimitFields;
 
 /**
  * What responses contain besides codes and statuses.

@@ -1,6 +1,7 @@
-package dev.weir.client;
+package dev.weir.client.pipeline;
 
 import dev.weir.client.clock.AnswerClock;
+import dev.weir.client.decision.NoDecisionReason;
 import dev.weir.client.kafka.SendWindow;
 import dev.weir.event.Request;
 import dev.weir.event.RequestKind;
@@ -22,7 +23,7 @@ final class TopicStage implements RequestStage {
     private final RequestAdmission admission;
     private final PendingRequests pending;
     private final RequestCompleter completer;
-    private final ClientMetrics metrics;
+    private final RequestMetrics metrics;
     private final AnswerClock decisions;
 
     /**
@@ -37,7 +38,7 @@ final class TopicStage implements RequestStage {
             RequestAdmission admission,
             PendingRequests pending,
             RequestCompleter completer,
-            ClientMetrics metrics,
+            RequestMetrics metrics,
             AnswerClock decisions) {
         this.connection = connection;
         this.windows = windows;
@@ -185,7 +186,7 @@ final class TopicStage implements RequestStage {
 
     /** Passes a request to the producer. */
     private void send(PendingRequest request, Failures failures) {
-        metrics.sent.increment();
+        metrics.recordSent();
         long number = request.number();
         try {
             connection.send(request.request(), request.headers(), number, (metadata, exception) -> {

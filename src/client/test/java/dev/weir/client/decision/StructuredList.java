@@ -1,4 +1,4 @@
-package dev.weir.client;
+package dev.weir.client.decision;
 
 import java.util.ArrayList;
 import java.util.LinkedHashMap;

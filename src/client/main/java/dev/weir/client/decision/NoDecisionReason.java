@@ -1,4 +1,4 @@
-package dev.weir.client;
+package dev.weir.client.decision;
 
 /**
  * Why Weir has not decided a request. The names are also values of the label {@code end} of the metric
@@ -46,7 +46,8 @@ public enum NoDecisionReason {
 
     /**
      * Returns whether there is no decision because there were too many requests, although Weir works. Such a request is
-     * refused even by {@link Fallback#FAIL_OPEN}, unless {@link ClientBuilder#fallbackOnOverload} is set.
+     * refused even by {@link dev.weir.client.Fallback#FAIL_OPEN}, unless
+     * {@link dev.weir.client.ClientBuilder#fallbackOnOverload} is set.
      *
      * @return whether the request was shed
      */

@@ -1,5 +1,6 @@
-package dev.weir.client;
+package dev.weir.client.pipeline;
 
+import dev.weir.client.decision.NoDecisionReason;
 import dev.weir.client.kafka.SendWindow;
 import java.util.Iterator;
 import java.util.LinkedHashMap;

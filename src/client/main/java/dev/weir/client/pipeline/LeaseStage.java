@@ -1,6 +1,7 @@
-package dev.weir.client;
+package dev.weir.client.pipeline;
 
 import dev.weir.client.clock.AnswerClock;
+import dev.weir.client.decision.NoDecisionReason;
 import dev.weir.client.lease.LeaseReply;
 import dev.weir.client.lease.LeaseWaiter;
 import dev.weir.client.lease.LeasedDecisions;

@@ -1,4 +1,4 @@
-package dev.weir.client;
+package dev.weir.client.decision;
 
 import dev.weir.event.Decision;
 import dev.weir.event.Outcome;
@@ -7,8 +7,8 @@ import java.util.Map;
 import java.util.Optional;
 
 /**
- * A decision as {@link WeirClient#decide} returns it: Weir's, or that of the client's {@link Fallback}. Exactly one of
- * {@code decision} and {@code noDecisionReason} is present.
+ * A decision as {@link dev.weir.client.WeirClient#decide} returns it: Weir's, or that of the client's
+ * {@link dev.weir.client.Fallback}. Exactly one of {@code decision} and {@code noDecisionReason} is present.
  *
  * @param allowed whether the request may proceed: at once, or after {@link Decision#delayMs} if the decision has a
  *     delay. {@code false} for a queued request, which may proceed when its release arrives
@@ -46,7 +46,7 @@ public record ClientDecision(
     }
 
     /**
-     * Returns a decision that is not Weir's. {@link Fallback#decision} returns that of a fallback.
+     * Returns a decision that is not Weir's. {@link dev.weir.client.Fallback#decision} returns that of a fallback.
      *
      * @param allowed whether the request may proceed
      * @param why why there is no decision by Weir

@@ -1,4 +1,4 @@
-package dev.weir.client;
+package dev.weir.client.pipeline;
 
 import dev.weir.client.kafka.KafkaClients;
 import dev.weir.client.kafka.ThreadEnd;

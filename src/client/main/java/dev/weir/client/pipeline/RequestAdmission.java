@@ -1,5 +1,6 @@
-package dev.weir.client;
+package dev.weir.client.pipeline;
 
+import dev.weir.client.decision.NoDecisionReason;
 import io.github.resilience4j.circuitbreaker.CircuitBreaker;
 
 /** Lets requests wait if the circuit and the number of waiting requests permit it. Thread-safe. */
@@ -17,8 +18,9 @@ final class RequestAdmission {
 
     /** Closes the circuit, since the outage that opened it is over. */
     void connected() {
-        if (CircuitSettings.state(breaker) != CircuitSettings.State.CLOSED) {
-            breaker.transitionToClosedState();
+        switch (breaker.getState()) {
+            case OPEN, FORCED_OPEN, HALF_OPEN -> breaker.transitionToClosedState();
+            case CLOSED, DISABLED, METRICS_ONLY -> {}
         }
     }
 

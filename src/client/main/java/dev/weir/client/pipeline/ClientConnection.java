@@ -1,4 +1,4 @@
-package dev.weir.client;
+package dev.weir.client.pipeline;
 
 import dev.weir.client.kafka.BackgroundFlush;
 import dev.weir.client.kafka.KafkaClients;
@@ -24,14 +24,14 @@ import org.apache.kafka.common.serialization.ByteArraySerializer;
 import org.apache.kafka.common.serialization.StringSerializer;
 
 /**
- * The Kafka clients of a {@link WeirClient}. One thread creates and {@link #connect}s it, and closes it if that fails.
+ * The Kafka clients of a pipeline. One thread creates and {@link #connect}s it, and closes it if that fails.
  * Then any thread may use it.
  */
 final class ClientConnection implements AutoCloseable {
 
     private static final Duration CLOSE = Duration.ofSeconds(5);
 
-    private final ClientBuilder options;
+    private final PipelineSettings.Kafka kafka;
     private final Optional<SchemaRegistry> registry;
     private final ReplyReader reader;
     private final RequestCorrelation correlation;
@@ -54,20 +54,17 @@ final class ClientConnection implements AutoCloseable {
      *     resolved}
      */
     ClientConnection(
-            ClientBuilder options,
+            PipelineSettings settings,
             Optional<SchemaRegistry> registry,
             RequestCorrelation correlation,
             ReplyReader.Replies replies) {
-        this.options = options;
+        kafka = settings.kafka();
         this.registry = registry;
         this.correlation = correlation;
-        KafkaClients.check(options.producer());
-        reader = new ReplyReader(
-                options.consumer(), options.replies(), correlation, new DecisionCodec(registry), replies);
+        KafkaClients.check(kafka.producer());
+        reader = new ReplyReader(kafka.consumer(), kafka.replies(), correlation, new DecisionCodec(registry), replies);
         try {
-            leases = options.leased()
-                    ? Optional.of(new LeasedDecisions(options.leaseSettings(), registry))
-                    : Optional.empty();
+            leases = settings.leases().map(leasing -> new LeasedDecisions(leasing, registry));
         } catch (RuntimeException e) {
             reader.close();
             throw e;
@@ -84,15 +81,15 @@ final class ClientConnection implements AutoCloseable {
      */
     void connect() {
         waitingForRegistry = true;
-        requestCodec = new RequestCodec(registry, options.requests());
+        requestCodec = new RequestCodec(registry, kafka.requests());
         waitingForRegistry = false;
-        reader.connect(List.of(options.requests()));
+        reader.connect(List.of(kafka.requests()));
         byte[] partition = String.valueOf(reader.partition()).getBytes(StandardCharsets.US_ASCII);
         replyPartition = new RecordHeader(RequestCorrelation.REPLY_PARTITION, partition);
         if (producer == null) {
-            producer = new KafkaProducer<>(options.producer(), new StringSerializer(), new ByteArraySerializer());
+            producer = new KafkaProducer<>(kafka.producer(), new StringSerializer(), new ByteArraySerializer());
         }
-        requestPartitions = KafkaClients.partitions(producer, options.requests());
+        requestPartitions = KafkaClients.partitions(producer, kafka.requests());
         leases.ifPresent(LeasedDecisions::connect);
         reader.start();
         leases.ifPresent(LeasedDecisions::start);
@@ -105,12 +102,7 @@ final class ClientConnection implements AutoCloseable {
      */
     void send(Request request, List<Header> headers, long number, Callback written) {
         ProducerRecord<String, byte[]> record = new ProducerRecord<>(
-                options.requests(),
-                null,
-                request.timestampMs(),
-                request.client(),
-                requestCodec.encode(request),
-                headers);
+                kafka.requests(), null, request.timestampMs(), request.client(), requestCodec.encode(request), headers);
         record.headers().add(correlation.header(number)).add(replyPartition);
         var unused = producer.send(record, written);
     }

@@ -1,8 +1,8 @@
-package dev.weir.client;
+package dev.weir.client.decision;
 
-import static dev.weir.client.XRateLimitFields.DELTA_SECONDS;
-import static dev.weir.client.XRateLimitFields.EPOCH_SECONDS;
-import static dev.weir.client.XRateLimitFields.OPENAI;
+import static dev.weir.client.decision.XRateLimitFields.DELTA_SECONDS;
+import static dev.weir.client.decision.XRateLimitFields.EPOCH_SECONDS;
+import static dev.weir.client.decision.XRateLimitFields.OPENAI;
 import static org.assertj.core.api.Assertions.assertThat;
 import static org.assertj.core.api.Assertions.assertThatIllegalArgumentException;
 

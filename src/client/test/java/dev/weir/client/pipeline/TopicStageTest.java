@@ -1,8 +1,11 @@
-package dev.weir.client;
+package dev.weir.client.pipeline;
 
 import static org.assertj.core.api.Assertions.assertThat;
 
+import dev.weir.client.RequestBuilder;
 import dev.weir.client.clock.AnswerClock;
+import dev.weir.client.decision.NoDecisionException;
+import dev.weir.client.decision.NoDecisionReason;
 import dev.weir.client.kafka.RequestCorrelation;
 import dev.weir.client.kafka.SendWindow;
 import dev.weir.event.Request;
@@ -10,7 +13,6 @@ import io.github.resilience4j.circuitbreaker.CircuitBreaker;
 import java.time.Duration;
 import java.util.ArrayList;
 import java.util.List;
-import java.util.Map;
 import java.util.Optional;
 import java.util.UUID;
 import org.junit.jupiter.api.AfterEach;
@@ -22,18 +24,16 @@ class TopicStageTest {
     private static final int MAX = 20_000;
     private static final Request REQUEST = RequestBuilder.of("alice").build();
 
-    private final ClientBuilder options = WeirClient.builder(Map.of("bootstrap.servers", "127.0.0.1:1"))
-            .maxInFlight(MAX)
-            .executor(Runnable::run);
-    private final CircuitBreaker breaker = options.breaker();
-    private final ClientMetrics metrics = new ClientMetrics();
+    private final PipelineSettings settings = SettingsWithoutBrokers.of(MAX);
+    private final CircuitBreaker breaker = CircuitBreaker.ofDefaults("weir");
+    private final RequestMetrics metrics = new RequestMetrics();
     private final AnswerClock decisions = new AnswerClock();
     private final PendingRequests pending = new PendingRequests(MAX, Duration.ZERO);
     private final RequestCompleter completer =
-            new RequestCompleter(options, breaker, pending, metrics, decisions, why -> Optional.empty());
+            new RequestCompleter(settings, breaker, pending, metrics, decisions, why -> Optional.empty());
     private final RequestAdmission admission = new RequestAdmission(breaker, pending, completer);
     private final ClientConnection unconnected =
-            new ClientConnection(options, Optional.empty(), new RequestCorrelation(UUID.randomUUID()), completer);
+            new ClientConnection(settings, Optional.empty(), new RequestCorrelation(UUID.randomUUID()), completer);
     private final SendWindow<PendingRequest> window = new SendWindow<>(1);
     private final TopicStage stage =
             new TopicStage(unconnected, List.of(window), admission, pending, completer, metrics, decisions);
@@ -60,19 +60,17 @@ class TopicStageTest {
 
     @Test
     void a_producer_that_may_block_is_used_on_the_executor() {
-        for (int maxBlockMs : new int[] {0, 1_000}) {
+        for (boolean mayBlock : new boolean[] {false, true}) {
             List<Runnable> queued = new ArrayList<>();
             List<Runnable> run = new ArrayList<>();
             Runnable sending = () -> run.add(null);
-            ClientBuilder blocking = WeirClient.builder(
-                            Map.of("bootstrap.servers", "127.0.0.1:1", "producer.max.block.ms", maxBlockMs))
-                    .executor(queued::add);
-            try (RequestCompleter onExecutor = new RequestCompleter(
-                    blocking, blocking.breaker(), pending, metrics, decisions, why -> Optional.empty())) {
+            PipelineSettings blocking = SettingsWithoutBrokers.mayBlock(mayBlock, queued::add);
+            try (RequestCompleter onExecutor =
+                    new RequestCompleter(blocking, breaker, pending, metrics, decisions, why -> Optional.empty())) {
                 onExecutor.runSending(sending);
             }
-            assertThat(queued).hasSize(maxBlockMs == 0 ? 0 : 1);
-            assertThat(run).hasSize(maxBlockMs == 0 ? 1 : 0);
+            assertThat(queued).hasSize(mayBlock ? 1 : 0);
+            assertThat(run).hasSize(mayBlock ? 0 : 1);
         }
     }
 
@@ -95,6 +93,6 @@ class TopicStageTest {
         pending.close();
         completer.closeAll();
         assertThat(requests).allSatisfy(one -> assertThat(reason(one)).isEqualTo(NoDecisionReason.CLOSED));
-        assertThat(metrics.sent.sum()).isZero();
+        assertThat(metrics.sent()).isZero();
     }
 }

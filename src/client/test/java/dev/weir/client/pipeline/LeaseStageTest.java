@@ -1,8 +1,11 @@
-package dev.weir.client;
+package dev.weir.client.pipeline;
 
 import static org.assertj.core.api.Assertions.assertThat;
 
+import dev.weir.client.RequestBuilder;
 import dev.weir.client.clock.AnswerClock;
+import dev.weir.client.decision.NoDecisionException;
+import dev.weir.client.decision.NoDecisionReason;
 import dev.weir.client.kafka.RequestCorrelation;
 import dev.weir.client.lease.LeaseReply;
 import dev.weir.event.Request;
@@ -10,7 +13,6 @@ import io.github.resilience4j.circuitbreaker.CircuitBreaker;
 import java.time.Duration;
 import java.util.ArrayList;
 import java.util.List;
-import java.util.Map;
 import java.util.Optional;
 import java.util.UUID;
 import org.junit.jupiter.api.AfterEach;
@@ -21,16 +23,14 @@ class LeaseStageTest {
 
     private static final Request REQUEST = RequestBuilder.of("alice").build();
 
-    private final ClientBuilder options = WeirClient.builder(Map.of("bootstrap.servers", "127.0.0.1:1"))
-            .leased(true)
-            .executor(Runnable::run);
-    private final CircuitBreaker breaker = options.breaker();
-    private final ClientMetrics metrics = new ClientMetrics();
+    private final PipelineSettings settings = SettingsWithoutBrokers.leased();
+    private final CircuitBreaker breaker = CircuitBreaker.ofDefaults("weir");
+    private final RequestMetrics metrics = new RequestMetrics();
     private final PendingRequests pending = new PendingRequests(1, Duration.ZERO);
     private final RequestCompleter completer =
-            new RequestCompleter(options, breaker, pending, metrics, new AnswerClock(), why -> Optional.empty());
+            new RequestCompleter(settings, breaker, pending, metrics, new AnswerClock(), why -> Optional.empty());
     private final ClientConnection unconnected =
-            new ClientConnection(options, Optional.empty(), new RequestCorrelation(UUID.randomUUID()), completer);
+            new ClientConnection(settings, Optional.empty(), new RequestCorrelation(UUID.randomUUID()), completer);
     private final List<PendingRequest> overTopic = new ArrayList<>();
     private final LeaseStage stage = new LeaseStage(
             unconnected.leases().orElseThrow(),

@@ -1,4 +1,4 @@
-package dev.weir.client;
+package dev.weir.client.decision;
 
 /** Whether responses have the fields {@code X-RateLimit-…}, and in which format. */
 public enum XRateLimitFields {

@@ -1,6 +1,8 @@
-package dev.weir.client;
+package dev.weir.client.pipeline;
 
 import dev.weir.client.clock.AnswerClock;
+import dev.weir.client.decision.NoDecisionException;
+import dev.weir.client.decision.NoDecisionReason;
 import dev.weir.client.kafka.ReplyReader;
 import dev.weir.client.kafka.SendWindow;
 import dev.weir.event.Decision;
@@ -23,12 +25,11 @@ import org.apache.kafka.common.errors.SerializationException;
  */
 final class RequestCompleter implements ReplyReader.Replies, AutoCloseable {
 
-    private final ClientBuilder options;
+    private final PipelineSettings settings;
     private final CircuitBreaker breaker;
     private final PendingRequests pending;
-    private final ClientMetrics metrics;
+    private final RequestMetrics metrics;
     private final AnswerClock decisions;
-    private final boolean mayBlock;
     private final Function<NoDecisionReason, Optional<RuntimeException>> knownFailure;
     private final Optional<ForkJoinPool> ownExecutor;
     private final Executor executor;
@@ -40,27 +41,26 @@ final class RequestCompleter implements ReplyReader.Replies, AutoCloseable {
      * @param knownFailure returns the last failure of what requests with this end depended on
      */
     RequestCompleter(
-            ClientBuilder options,
+            PipelineSettings settings,
             CircuitBreaker breaker,
             PendingRequests pending,
-            ClientMetrics metrics,
+            RequestMetrics metrics,
             AnswerClock decisions,
             Function<NoDecisionReason, Optional<RuntimeException>> knownFailure) {
-        this.options = options;
+        this.settings = settings;
         this.breaker = breaker;
         this.pending = pending;
         this.metrics = metrics;
         this.decisions = decisions;
-        mayBlock = options.mayBlock();
         this.knownFailure = knownFailure;
-        ownExecutor = options.executor().isPresent()
+        ownExecutor = settings.executor().isPresent()
                 ? Optional.empty()
                 : Optional.of(new ForkJoinPool(
                         Runtime.getRuntime().availableProcessors(),
                         ForkJoinPool.defaultForkJoinWorkerThreadFactory,
                         null,
                         true));
-        executor = options.executor().or(() -> ownExecutor).orElseThrow();
+        executor = settings.executor().or(() -> ownExecutor).orElseThrow();
     }
 
     /** Ends a request with the decision of an enforcer. */
@@ -68,7 +68,7 @@ final class RequestCompleter implements ReplyReader.Replies, AutoCloseable {
     public void decided(long number, Decision decision) {
         PendingRequest request = pending.remove(number);
         if (request == null) {
-            metrics.late.increment();
+            metrics.recordLate();
             if (pending.isRecent(number)) {
                 decisions.answered(System.nanoTime());
             }
@@ -80,7 +80,7 @@ final class RequestCompleter implements ReplyReader.Replies, AutoCloseable {
         }
         decisions.answered(System.nanoTime());
         request.waitsFor().end(SendWindow.End.DECIDED);
-        metrics.answered(nanos);
+        metrics.recordDecidedOverTopic(nanos);
         execute(() -> request.future.complete(decision));
         runSending(request.waitsFor()::letOthersGoOn);
     }
@@ -88,12 +88,11 @@ final class RequestCompleter implements ReplyReader.Replies, AutoCloseable {
     /** Ends a request with a decision by leases. */
     void decidedHere(PendingRequest request, Decision decision) {
         if (!request.isWaiting()) {
-            metrics.decidedHere.increment();
+            metrics.recordDecidedHere();
             request.future.complete(decision);
         } else if (pending.remove(request.number()) != null) {
             request.releasePermission(breaker);
-            metrics.decidedHere.increment();
-            metrics.waitedHere.increment();
+            metrics.recordDecidedHereAfterWait();
             execute(() -> request.future.complete(decision));
         }
     }
@@ -165,7 +164,7 @@ final class RequestCompleter implements ReplyReader.Replies, AutoCloseable {
 
     /** Runs a task that sends requests, so that a thread such as that of time-outs does not wait for the producer. */
     void runSending(Runnable task) {
-        if (mayBlock) {
+        if (settings.kafka().mayBlock()) {
             execute(task);
         } else {
             task.run();
@@ -214,9 +213,9 @@ final class RequestCompleter implements ReplyReader.Replies, AutoCloseable {
         if (request != null) {
             request.waitsFor().end(SendWindow.End.FAILED);
             request.releasePermission(breaker);
-            metrics.rejected.increment();
+            metrics.recordRejected();
             IllegalArgumentException failure = new IllegalArgumentException(
-                    "the request cannot be written to " + options.requests() + ": " + exception.getMessage(),
+                    "the request cannot be written to " + settings.kafka().requests() + ": " + exception.getMessage(),
                     exception);
             execute(() -> request.future.completeExceptionally(failure));
         }
@@ -237,7 +236,7 @@ final class RequestCompleter implements ReplyReader.Replies, AutoCloseable {
     }
 
     private NoDecisionException noDecision(NoDecisionReason why, Duration within, Throwable cause) {
-        metrics.unanswered(why);
+        metrics.recordUndecided(why);
         Optional<RuntimeException> known = knownFailure.apply(why);
         String message =
                 switch (why) {
@@ -245,9 +244,11 @@ final class RequestCompleter implements ReplyReader.Replies, AutoCloseable {
                         "the client is not ready: "
                                 + known.map(ClientConnector::message).orElse("no broker has responded yet");
                     case TIMED_OUT -> "no decision arrived within " + DurationsAndSizes.duration(within.toMillis());
-                    case NOT_WRITTEN -> "the broker did not confirm the write to " + options.requests();
+                    case NOT_WRITTEN ->
+                        "the broker did not confirm the write to "
+                                + settings.kafka().requests();
                     case TOO_MANY_WAITING ->
-                        options.maxInFlight() + " requests are waiting, which is the maximum (maxInFlight)";
+                        settings.maxInFlight() + " requests are waiting, which is the maximum (maxInFlight)";
                     case OVERLOADED ->
                         "requests arrive faster than they are decided, so this one would not be decided in time";
                     case CIRCUIT_OPEN -> "the circuit is open: too many recent requests got no decision";

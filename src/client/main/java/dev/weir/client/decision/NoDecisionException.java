@@ -1,4 +1,4 @@
-package dev.weir.client;
+package dev.weir.client.decision;
 
 /**
  * Indicates that Weir has not decided a request, as far as the client knows. The {@linkplain #getCause cause} is the
@@ -11,7 +11,14 @@ public final class NoDecisionException extends RuntimeException {
     /** Why there is no decision. */
     private final NoDecisionReason reason;
 
-    NoDecisionException(NoDecisionReason why, String message, Throwable cause) {
+    /**
+     * Creates an exception.
+     *
+     * @param why why there is no decision
+     * @param message what has happened
+     * @param cause the error of Kafka's clients; null if there was none
+     */
+    public NoDecisionException(NoDecisionReason why, String message, Throwable cause) {
         super(message, cause);
         this.reason = why;
     }

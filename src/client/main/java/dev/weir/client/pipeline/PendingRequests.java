@@ -1,4 +1,4 @@
-package dev.weir.client;
+package dev.weir.client.pipeline;
 
 import java.time.Duration;
 import java.util.Map;

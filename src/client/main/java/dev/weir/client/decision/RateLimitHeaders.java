@@ -1,4 +1,4 @@
-package dev.weir.client;
+package dev.weir.client.decision;
 
 import dev.weir.event.Decision;
 import dev.weir.event.EnforcedLimit;

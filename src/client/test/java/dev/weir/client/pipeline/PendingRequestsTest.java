@@ -1,7 +1,8 @@
-package dev.weir.client;
+package dev.weir.client.pipeline;
 
 import static org.assertj.core.api.Assertions.assertThat;
 
+import dev.weir.client.RequestBuilder;
 import java.time.Duration;
 import java.util.List;
 import org.junit.jupiter.api.Test;
