@@ -71,12 +71,12 @@ public final class StoredExpiryQueues implements KeyValueTable<Long, ExpiryEntry
     }
 
     /** Returns the block of a position. */
-    static long blockAt(long position) {
+    public static long blockAt(long position) {
         return position / BLOCK_SIZE;
     }
 
     /** Returns which entry of its block a position is, from 0. */
-    static int indexOf(long position) {
+    public static int indexOf(long position) {
         return (int) (position % BLOCK_SIZE);
     }
 

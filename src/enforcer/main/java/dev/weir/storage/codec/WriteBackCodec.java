@@ -1,9 +1,7 @@
 package dev.weir.storage.codec;
 
-import dev.weir.storage.WriteBackStore;
-
 /**
- * Converts the keys and values of a {@link WriteBackStore} to bytes and back, and selects the form in which the cache
+ * Converts the keys and values of a write-back store to bytes and back, and selects the form in which the cache
  * keeps a value.
  *
  * <p>By default a value is cached in encoded form: one array uses less heap than an object graph and need not be

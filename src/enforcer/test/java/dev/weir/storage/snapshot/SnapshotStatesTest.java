@@ -1,4 +1,4 @@
-package dev.weir.storage;
+package dev.weir.storage.snapshot;
 
 import static org.assertj.core.api.Assertions.assertThat;
 
@@ -20,6 +20,12 @@ import dev.weir.event.StateKey;
 import dev.weir.policy.ContentHash;
 import dev.weir.policy.PolicyTable;
 import dev.weir.policy.RequestKey;
+import dev.weir.storage.CacheBudget;
+import dev.weir.storage.StoredExpiryQueues;
+import dev.weir.storage.StoredIdempotencyCache;
+import dev.weir.storage.StoredReservations;
+import dev.weir.storage.StoredStates;
+import dev.weir.storage.WriteBackStore;
 import dev.weir.storage.codec.ReservationCodec;
 import dev.weir.storage.codec.ReservationEntry;
 import dev.weir.wire.KeyCodec;

@@ -1,4 +1,4 @@
-package dev.weir.storage;
+package dev.weir.storage.snapshot;
 
 import dev.weir.decision.state.BoundedReservations;
 import dev.weir.decision.state.BoundedReservations.ExpiryEntry;
@@ -12,6 +12,7 @@ import dev.weir.decision.state.ReservationSummary;
 import dev.weir.event.RequestKind;
 import dev.weir.event.StateKey;
 import dev.weir.policy.RequestKey;
+import dev.weir.storage.StoredExpiryQueues;
 import dev.weir.storage.codec.IdempotentAnswerCodec;
 import dev.weir.storage.codec.ReservationCodec;
 import dev.weir.storage.codec.ReservationEntry.Bounds;

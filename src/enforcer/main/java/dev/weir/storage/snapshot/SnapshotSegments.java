@@ -1,4 +1,4 @@
-package dev.weir.storage;
+package dev.weir.storage.snapshot;
 
 import dev.weir.limit.segment.LogSegment;
 import dev.weir.limit.segment.SegmentReader;

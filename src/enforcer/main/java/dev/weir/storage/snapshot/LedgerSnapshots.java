@@ -1,4 +1,4 @@
-package dev.weir.storage;
+package dev.weir.storage.snapshot;
 
 import dev.weir.decision.state.PolicyLedger;
 import dev.weir.policy.Policy;
