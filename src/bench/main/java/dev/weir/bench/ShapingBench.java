@@ -165,7 +165,7 @@ public final class ShapingBench {
         final EmbeddedBroker broker = EmbeddedBroker.start();
         final Path directory = Files.createTempDirectory("weir-bench-");
         final WeirConfig config;
-        final Topics topics = Topics.of("weir.", "weir");
+        final Topics topics = new Topics("weir.", "weir");
         final KafkaConsumer<byte[], byte[]> releases;
         final AdmissionAvro avro = new AdmissionAvro();
         Enforcer enforcer;

@@ -63,7 +63,7 @@ class MaxAheadTest {
                 WeirTopology.deciding(config, 1, new PolicyRegistry(), new EnforcerMetrics()),
                 StreamsSettings.deciding(config),
                 Instant.ofEpochMilli(NOW_MS))) {
-            Topics topics = Topics.of("weir.", "weir");
+            Topics topics = new Topics("weir.", "weir");
             TestInputTopic<byte[], byte[]> requests =
                     driver.createInputTopic(topics.requests(), new ByteArraySerializer(), new ByteArraySerializer());
             TestOutputTopic<byte[], byte[]> decisions = driver.createOutputTopic(

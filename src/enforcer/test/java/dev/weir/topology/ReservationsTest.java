@@ -80,7 +80,7 @@ class ReservationsTest {
     @TempDir
     private Path directory;
 
-    private final Topics topics = Topics.of("weir.", "weir");
+    private final Topics topics = new Topics("weir.", "weir");
     private final PolicyRegistry live = new PolicyRegistry();
     private final DecisionCodec decisionCodec = new DecisionCodec();
     private final RequestCodec requestCodec = new RequestCodec();

@@ -88,7 +88,7 @@ class ShapingTest {
                 WeirTopology.shaping(config, live, queues, new EnforcerMetrics()),
                 StreamsSettings.shaping(config),
                 Instant.EPOCH);
-        Topics topics = Topics.of("weir.", "weir");
+        Topics topics = new Topics("weir.", "weir");
         requests = in(deciding, topics.requests());
         admissionsOut = out(deciding, topics.admissions());
         admissionsIn = in(shaping, topics.admissions());

@@ -73,7 +73,7 @@ abstract class SharingHarness {
     @BeforeEach
     void start() {
         WeirConfig config = WeirConfig.DEFAULTS.withStateDirectory(directory);
-        Topics topics = Topics.of("weir.", "weir");
+        Topics topics = new Topics("weir.", "weir");
         deciding = new InMemoryDriver(
                 WeirTopology.deciding(config, 1, live, metrics), StreamsSettings.deciding(config), START);
         lending = new InMemoryDriver(

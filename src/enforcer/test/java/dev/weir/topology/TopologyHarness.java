@@ -55,7 +55,7 @@ final class TopologyHarness implements AutoCloseable {
         WeirConfig config = WeirConfig.DEFAULTS.withStateDirectory(stateDirectory);
         Properties settings = StreamsSettings.deciding(config);
         driver = new InMemoryDriver(WeirTopology.deciding(config, 1, live, new EnforcerMetrics()), settings, CLOCK);
-        Topics topics = Topics.of("weir.", "weir");
+        Topics topics = new Topics("weir.", "weir");
         requests = driver.createInputTopic(topics.requests(), new ByteArraySerializer(), new ByteArraySerializer());
         policies = driver.createInputTopic(topics.policies(), new StringSerializer(), new ByteArraySerializer());
         decisions = driver.createOutputTopic(topics.decisions(), new StringDeserializer(), new ByteArrayDeserializer());

@@ -144,7 +144,7 @@ class LivePoliciesTest {
     @Test
     void a_bad_record_changes_nothing_now_or_after_a_restart_and_is_a_dead_letter_once() throws Exception {
         WeirConfig config = config("broken.", TopicSetup.RequestTime.LOG_APPEND);
-        Topics topics = Topics.of("broken.", "weir");
+        Topics topics = new Topics("broken.", "weir");
         PolicyTopic topic = new PolicyTopic(config);
         topic.apply(limit(1, ""), Options.DEFAULTS, 0);
         byte[] good = LiveTest.read(config, topics.policies(), 1).get(0).value();
@@ -184,7 +184,7 @@ class LivePoliciesTest {
     @Test
     void versions_continue_after_the_topic_was_lost() throws Exception {
         WeirConfig config = config("lost.", TopicSetup.RequestTime.LOG_APPEND);
-        Topics topics = Topics.of("lost.", "weir");
+        Topics topics = new Topics("lost.", "weir");
         PolicyTopic topic = new PolicyTopic(config);
         topic.apply(limit(1, ""), Options.DEFAULTS, 0);
         topic.apply(limit(2, ""), Options.DEFAULTS, 0);

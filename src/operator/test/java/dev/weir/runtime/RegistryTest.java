@@ -192,7 +192,7 @@ class RegistryTest {
     @Test
     void a_topic_can_mix_records_of_all_serializers() throws Exception {
         WeirConfig config = config("mixed.");
-        Topics topics = Topics.of("mixed.", "weir");
+        Topics topics = new Topics("mixed.", "weir");
         try (Enforcer enforcer = enforcer(config)) {
             enforcer.awaitRunning(PATIENCE);
             byte[] single = new RequestCodec().encode(request("single", "alice", "/a"));
@@ -212,7 +212,7 @@ class RegistryTest {
     @Test
     void a_record_with_an_unresolvable_schema_is_a_dead_letter_and_the_rest_continues() throws Exception {
         WeirConfig config = config("bad.");
-        Topics topics = Topics.of("bad.", "weir");
+        Topics topics = new Topics("bad.", "weir");
         try (Enforcer enforcer = enforcer(config)) {
             enforcer.awaitRunning(PATIENCE);
             Schema incompatible = new Schema.Parser()
@@ -244,7 +244,7 @@ class RegistryTest {
     void records_wait_for_an_unreachable_registry_and_none_is_lost() throws Exception {
         assumeTrue(real == null, "the real one cannot be sent away");
         WeirConfig config = config("registry-away.");
-        Topics topics = Topics.of("registry-away.", "weir");
+        Topics topics = new Topics("registry-away.", "weir");
         byte[] known = serialized(topics.requests(), event("known"));
         byte[] unknown = serialized("other." + topics.requests(), another("unknown"));
         try (Enforcer enforcer = enforcer(config)) {

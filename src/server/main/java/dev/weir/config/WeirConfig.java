@@ -19,7 +19,6 @@ import java.util.Locale;
 import java.util.Map;
 import java.util.Optional;
 import java.util.TreeMap;
-import java.util.function.Consumer;
 import java.util.regex.Pattern;
 import java.util.stream.Stream;
 
@@ -432,17 +431,9 @@ public record WeirConfig(
      * The HTTP service.
      *
      * @param enabled whether the service is started
-     * @param host the address that it listens on; on addresses other than loopback, all requests need a token
-     * @param port the port, 0 to 65535; 0 for any free port
-     * @param advertise {@code host:port} at which other instances reach this one; empty for the listening address
-     * @param tokenFile the file with the token that changes need; empty to use the environment
-     *     variable {@value #TOKEN_VARIABLE}
-     * @param healthPort the port that serves health checks and metrics only, 0 to 65535; 0 for any free port; if empty,
-     *     see {@link #effectiveHealthPort}
-     * @param readToken whether reading needs a token; if empty, see {@link #requiresReadToken}
-     * @param decideToken whether deciding needs a token
-     * @param requestTimeout the time in which a request must arrive, 1 s to 10 min; 1 s is added for each 64 KiB
-     * @param backtestTimeout the timeout of backtests on recent requests, 1 s to 10 min
+     * @param listener where the service listens
+     * @param tokens which requests need a token
+     * @param timeouts how long requests may take
      * @param tls the TLS files; empty to disable TLS
      * @param gateways {@code host:port} of the gateways that the live page shows, at most {@value #MAX_GATEWAYS}
      * @param xRateLimit whether responses that carry a decision's rate-limit fields have {@code X-RateLimit-…} too; also
@@ -450,18 +441,104 @@ public record WeirConfig(
      */
     public record Service(
             boolean enabled,
-            String host,
-            int port,
-            Optional<String> advertise,
-            Optional<Path> tokenFile,
-            Optional<Integer> healthPort,
-            Optional<TokenRule> readToken,
-            TokenRule decideToken,
-            Duration requestTimeout,
-            Duration backtestTimeout,
+            Listener listener,
+            Tokens tokens,
+            Timeouts timeouts,
             Optional<Tls> tls,
             List<String> gateways,
             XRateLimitFields xRateLimit) {
+
+        public static final String TOKEN_VARIABLE = "WEIR_TOKEN";
+        public static final String READ_TOKEN_VARIABLE = "WEIR_READ_TOKEN";
+        public static final String DECIDE_TOKEN_VARIABLE = "WEIR_DECIDE_TOKEN";
+        public static final String DEFAULT_HOST = "127.0.0.1";
+        public static final int DEFAULT_PORT = 8680;
+        public static final int DEFAULT_HEALTH_PORT = 8679;
+        public static final int MAX_PORT = 65_535;
+        public static final int MAX_GATEWAYS = 64;
+
+        /** The path at which a gateway reports its state, which the live page shows. */
+        public static final String GATEWAY_STATUS_PATH = "/v1/gateway";
+
+        static final Setting<Boolean> ENABLED = new Setting<>("service.enabled", YamlTree::flag, any -> {});
+        static final Setting<String> GATEWAY = Setting.text("service.gateways", Listener.ADDRESS, "host:port");
+        static final Setting<XRateLimitFields> X_RATE_LIMIT =
+                Setting.of("service.x-rate-limit", Service::xRateLimit, any -> {});
+
+        public static final Service DEFAULTS = new Service(
+                true,
+                new Listener(DEFAULT_HOST, DEFAULT_PORT, Optional.empty(), Optional.empty()),
+                new Tokens(Optional.empty(), Optional.empty(), TokenRule.REQUIRED),
+                new Timeouts(Duration.ofSeconds(10), Duration.ofSeconds(30)),
+                Optional.empty(),
+                List.of(),
+                XRateLimitFields.NONE);
+
+        public Service {
+            gateways = List.copyOf(gateways);
+            gateways.forEach(GATEWAY::require);
+            requireRange("service.gateways", gateways.size(), 0, MAX_GATEWAYS);
+        }
+
+        /**
+         * Where the service listens.
+         *
+         * @param host the address; on addresses other than loopback, all requests need a token
+         * @param port the port, 0 to 65535; 0 for any free port
+         * @param advertise {@code host:port} at which other instances reach this one; empty for the listening address
+         * @param healthPort the port that serves health checks and metrics only, 0 to 65535; 0 for any free port; if
+         *     empty, see {@link #effectiveHealthPort}
+         */
+        public record Listener(String host, int port, Optional<String> advertise, Optional<Integer> healthPort) {
+
+            static final Pattern ADDRESS =
+                    Pattern.compile("([A-Za-z0-9._-]{1,253}|\\[[0-9A-Fa-f:.%]{2,60}]):[1-9][0-9]{0,4}");
+
+            static final Setting<String> HOST = Setting.text(
+                    "service.host",
+                    Pattern.compile("[A-Za-z0-9._-]{1,253}|\\[?[0-9A-Fa-f:.%]{2,60}]?"),
+                    "a host name or an address");
+            static final Setting<Integer> PORT = Setting.count("service.port", 0, MAX_PORT);
+            static final Setting<String> ADVERTISE = Setting.text("service.advertise", ADDRESS, "host:port");
+            static final Setting<Optional<Integer>> HEALTH_PORT =
+                    Setting.count("service.health-port", 0, MAX_PORT).optional();
+
+            public Listener {
+                HOST.require(host);
+                PORT.require(port);
+                advertise.ifPresent(ADVERTISE::require);
+                HEALTH_PORT.require(healthPort);
+            }
+
+            /**
+             * Returns the configured health port. If none is set, returns {@value #DEFAULT_HEALTH_PORT}, or 0 (any free
+             * port) if {@code port} is 0.
+             */
+            public int effectiveHealthPort() {
+                return healthPort.orElse(port == 0 ? 0 : DEFAULT_HEALTH_PORT);
+            }
+        }
+
+        /**
+         * Which requests need a token.
+         *
+         * @param file the file with the token that changes need; empty to use the environment variable
+         *     {@value #TOKEN_VARIABLE}
+         * @param read whether reading needs a token; if empty, see {@link #requiresReadToken}
+         * @param decide whether deciding needs a token
+         */
+        public record Tokens(Optional<Path> file, Optional<TokenRule> read, TokenRule decide) {
+
+            static final Setting<Optional<Path>> FILE =
+                    Setting.path("service.token-file", "a file").optional();
+            static final Setting<Optional<TokenRule>> READ =
+                    rule("service.read-token").optional();
+            static final Setting<TokenRule> DECIDE = rule("service.decide-token");
+
+            private static Setting<TokenRule> rule(String key) {
+                return Setting.of(key, text -> TokenRule.of(key, text), any -> {});
+            }
+        }
 
         /** Whether requests need a token. */
         public enum TokenRule {
@@ -482,6 +559,25 @@ public record WeirConfig(
         }
 
         /**
+         * How long requests may take.
+         *
+         * @param request the time in which a request must arrive, 1 s to 10 min; 1 s is added for each 64 KiB
+         * @param backtest the timeout of backtests on recent requests, 1 s to 10 min
+         */
+        public record Timeouts(Duration request, Duration backtest) {
+
+            private static final Duration MIN = Duration.ofSeconds(1);
+            private static final Duration MAX = Duration.ofMinutes(10);
+            static final Setting<Duration> REQUEST = Setting.duration("service.request-timeout", MIN, MAX);
+            static final Setting<Duration> BACKTEST = Setting.duration("service.backtest-timeout", MIN, MAX);
+
+            public Timeouts {
+                REQUEST.require(request);
+                BACKTEST.require(backtest);
+            }
+        }
+
+        /**
          * The PEM files for TLS.
          *
          * @param certificate the certificate of the service, followed by the intermediate certificates
@@ -493,72 +589,6 @@ public record WeirConfig(
             static final Setting<Path> CERTIFICATE = Setting.path("service.tls.certificate", "a file");
             static final Setting<Path> KEY = Setting.path("service.tls.key", "a file");
             static final Setting<Path> CA = Setting.path("service.tls.ca", "a file");
-        }
-
-        public static final String TOKEN_VARIABLE = "WEIR_TOKEN";
-        public static final String READ_TOKEN_VARIABLE = "WEIR_READ_TOKEN";
-        public static final String DECIDE_TOKEN_VARIABLE = "WEIR_DECIDE_TOKEN";
-        public static final String DEFAULT_HOST = "127.0.0.1";
-        public static final int DEFAULT_PORT = 8680;
-        public static final int DEFAULT_HEALTH_PORT = 8679;
-        public static final int MAX_PORT = 65_535;
-        public static final int MAX_GATEWAYS = 64;
-
-        /** The path at which a gateway reports its state, which the live page shows. */
-        public static final String GATEWAY_STATUS_PATH = "/v1/gateway";
-
-        private static final Duration MIN_TIMEOUT = Duration.ofSeconds(1);
-        private static final Duration MAX_TIMEOUT = Duration.ofMinutes(10);
-        static final Setting<Boolean> ENABLED = new Setting<>("service.enabled", YamlTree::flag, any -> {});
-        static final Setting<String> HOST = Setting.text(
-                "service.host",
-                Pattern.compile("[A-Za-z0-9._-]{1,253}|\\[?[0-9A-Fa-f:.%]{2,60}]?"),
-                "a host name or an address");
-        static final Setting<Integer> PORT = Setting.count("service.port", 0, MAX_PORT);
-        static final Pattern ADDRESS =
-                Pattern.compile("([A-Za-z0-9._-]{1,253}|\\[[0-9A-Fa-f:.%]{2,60}]):[1-9][0-9]{0,4}");
-        static final Setting<String> ADVERTISE = Setting.text("service.advertise", ADDRESS, "host:port");
-        static final Setting<String> GATEWAY = Setting.text("service.gateways", ADDRESS, "host:port");
-        static final Setting<Optional<Path>> TOKEN_FILE =
-                Setting.path("service.token-file", "a file").optional();
-        static final Setting<Optional<Integer>> HEALTH_PORT =
-                Setting.count("service.health-port", 0, MAX_PORT).optional();
-        static final Setting<Optional<TokenRule>> READ_TOKEN =
-                tokenRule("service.read-token").optional();
-        static final Setting<TokenRule> DECIDE_TOKEN = tokenRule("service.decide-token");
-        static final Setting<Duration> REQUEST_TIMEOUT =
-                Setting.duration("service.request-timeout", MIN_TIMEOUT, MAX_TIMEOUT);
-        static final Setting<Duration> BACKTEST_TIMEOUT =
-                Setting.duration("service.backtest-timeout", MIN_TIMEOUT, MAX_TIMEOUT);
-
-        static final Setting<XRateLimitFields> X_RATE_LIMIT =
-                Setting.of("service.x-rate-limit", Service::xRateLimit, any -> {});
-
-        public static final Service DEFAULTS = new Service(
-                true,
-                DEFAULT_HOST,
-                DEFAULT_PORT,
-                Optional.empty(),
-                Optional.empty(),
-                Optional.empty(),
-                Optional.empty(),
-                TokenRule.REQUIRED,
-                Duration.ofSeconds(10),
-                Duration.ofSeconds(30),
-                Optional.empty(),
-                List.of(),
-                XRateLimitFields.NONE);
-
-        public Service {
-            HOST.require(host);
-            PORT.require(port);
-            advertise.ifPresent(ADVERTISE::require);
-            HEALTH_PORT.require(healthPort);
-            REQUEST_TIMEOUT.require(requestTimeout);
-            BACKTEST_TIMEOUT.require(backtestTimeout);
-            gateways = List.copyOf(gateways);
-            gateways.forEach(GATEWAY::require);
-            requireRange("service.gateways", gateways.size(), 0, MAX_GATEWAYS);
         }
 
         private static XRateLimitFields xRateLimit(String text) {
@@ -574,124 +604,67 @@ public record WeirConfig(
             };
         }
 
-        private static Setting<TokenRule> tokenRule(String key) {
-            return Setting.of(key, text -> TokenRule.of(key, text), any -> {});
-        }
-
-        /**
-         * Returns the configured health port. If none is set, returns {@value #DEFAULT_HEALTH_PORT}, or 0 (any free
-         * port) if {@code port} is 0.
-         */
-        public int effectiveHealthPort() {
-            return healthPort.orElse(port == 0 ? 0 : DEFAULT_HEALTH_PORT);
-        }
-
         /**
          * Returns whether reading needs a token, as configured. If it is not configured, returns true if the host is
          * not {@value #DEFAULT_HOST} or an address is advertised, because then other machines may use the service.
          */
         public boolean requiresReadToken() {
-            return readToken
+            return tokens.read
                     .map(set -> set == TokenRule.REQUIRED)
-                    .orElse(!host.equals(DEFAULT_HOST) || advertise.isPresent());
+                    .orElse(!listener.host.equals(DEFAULT_HOST) || listener.advertise.isPresent());
         }
 
         public Service withHost(String other) {
-            return with(draft -> draft.host = other);
+            return with(new Listener(other, listener.port, listener.advertise, listener.healthPort));
         }
 
         public Service withPort(int other) {
-            return with(draft -> draft.port = other);
+            return with(new Listener(listener.host, other, listener.advertise, listener.healthPort));
         }
 
         public Service withAdvertise(String other) {
-            return with(draft -> draft.advertise = Optional.of(other));
-        }
-
-        public Service withTokenFile(Path other) {
-            return with(draft -> draft.tokenFile = Optional.of(other));
+            return with(new Listener(listener.host, listener.port, Optional.of(other), listener.healthPort));
         }
 
         public Service withHealthPort(int other) {
-            return with(draft -> draft.healthPort = Optional.of(other));
+            return with(new Listener(listener.host, listener.port, listener.advertise, Optional.of(other)));
+        }
+
+        private Service with(Listener other) {
+            return new Service(enabled, other, tokens, timeouts, tls, gateways, xRateLimit);
+        }
+
+        public Service withTokenFile(Path other) {
+            return with(new Tokens(Optional.of(other), tokens.read, tokens.decide));
         }
 
         public Service withReadToken(TokenRule other) {
-            return with(draft -> draft.readToken = Optional.of(other));
+            return with(new Tokens(tokens.file, Optional.of(other), tokens.decide));
         }
 
         public Service withDecideToken(TokenRule other) {
-            return with(draft -> draft.decideToken = other);
+            return with(new Tokens(tokens.file, tokens.read, other));
+        }
+
+        private Service with(Tokens other) {
+            return new Service(enabled, listener, other, timeouts, tls, gateways, xRateLimit);
         }
 
         public Service withRequestTimeout(Duration other) {
-            return with(draft -> draft.requestTimeout = other);
+            Timeouts changed = new Timeouts(other, timeouts.backtest);
+            return new Service(enabled, listener, tokens, changed, tls, gateways, xRateLimit);
         }
 
         public Service withTls(Tls other) {
-            return with(draft -> draft.tls = Optional.of(other));
+            return new Service(enabled, listener, tokens, timeouts, Optional.of(other), gateways, xRateLimit);
         }
 
         public Service withGateways(List<String> other) {
-            return with(draft -> draft.gateways = other);
+            return new Service(enabled, listener, tokens, timeouts, tls, other, xRateLimit);
         }
 
         public Service withXRateLimit(XRateLimitFields other) {
-            return with(draft -> draft.xRateLimit = other);
-        }
-
-        private Service with(Consumer<Builder> change) {
-            Builder draft = new Builder(this);
-            change.accept(draft);
-            return draft.build();
-        }
-
-        /** A builder that changes single components. */
-        private static final class Builder {
-            private final Service from;
-            private String host;
-            private int port;
-            private Optional<String> advertise;
-            private Optional<Path> tokenFile;
-            private Optional<Integer> healthPort;
-            private Optional<TokenRule> readToken;
-            private TokenRule decideToken;
-            private Duration requestTimeout;
-            private Optional<Tls> tls;
-            private List<String> gateways;
-            private XRateLimitFields xRateLimit;
-
-            Builder(Service from) {
-                this.from = from;
-                host = from.host;
-                port = from.port;
-                advertise = from.advertise;
-                tokenFile = from.tokenFile;
-                healthPort = from.healthPort;
-                readToken = from.readToken;
-                decideToken = from.decideToken;
-                requestTimeout = from.requestTimeout;
-                tls = from.tls;
-                gateways = from.gateways;
-                xRateLimit = from.xRateLimit;
-            }
-
-            Service build() {
-                return new Service(
-                        from.enabled,
-                        host,
-                        port,
-                        advertise,
-                        tokenFile,
-                        healthPort,
-                        readToken,
-                        decideToken,
-                        requestTimeout,
-                        from.backtestTimeout,
-                        tls,
-                        gateways,
-                        xRateLimit);
-            }
+            return new Service(enabled, listener, tokens, timeouts, tls, gateways, other);
         }
     }
 

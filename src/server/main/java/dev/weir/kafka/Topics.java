@@ -7,64 +7,80 @@ import dev.weir.config.WeirConfig;
  * topics end in the application id, so that two applications that share the request and policy topics have separate
  * queues and shared limits.
  *
- * @param requests request events; their keys are advisory
- * @param routedRequests misplaced request events on their way to the partition of their client, keyed by
- *     client; internal
- * @param decisions decisions, keyed by client
- * @param replies copies of decisions, each in the partition that its requester reads
- * @param leaseUsage the usage of leases by leased clients, keyed by policy and key fields
- * @param releases released requests, keyed by client
- * @param policies policies and queues, compacted
- * @param policyHistory earlier versions of policies and queues, compacted
- * @param deadLetters rejected records, as received
- * @param admissions requests on their way to a queue, keyed by queue and the values of its key fields; internal
- * @param leaseRequests requests and reports of lease holders to ledgers, keyed by policy and key fields; internal
- * @param leaseResponses responses of ledgers, each in the partition from which its holder reads; internal
+ * @param prefix the start of each name, {@code weir.} by default
+ * @param applicationId the end of the names of internal topics
  */
-public record Topics(
-        String requests,
-        String routedRequests,
-        String decisions,
-        String replies,
-        String leaseUsage,
-        String releases,
-        String policies,
-        String policyHistory,
-        String deadLetters,
-        String admissions,
-        String leaseRequests,
-        String leaseResponses) {
-
-    private static final String ROUTED_REQUESTS = "routed-requests.";
-
-    private static final String ADMISSIONS = "admissions.";
-    private static final String LEASE_REQUESTS = "lease-requests.";
-    private static final String LEASE_RESPONSES = "lease-responses.";
+public record Topics(String prefix, String applicationId) {
 
     /** Returns the topics of a configuration. */
     public static Topics of(WeirConfig config) {
-        return of(config.topics().prefix(), config.applicationId());
+        return new Topics(config.topics().prefix(), config.applicationId());
+    }
+
+    /** Returns the topic of request events. Their keys are advisory. */
+    public String requests() {
+        return prefix + "requests";
+    }
+
+    /** Returns the topic of decisions, keyed by client. */
+    public String decisions() {
+        return prefix + "decisions";
+    }
+
+    /** Returns the topic of copies of decisions, each in the partition that its requester reads. */
+    public String replies() {
+        return prefix + "replies";
+    }
+
+    /** Returns the topic of the usage of leases by leased clients, keyed by policy and key fields. */
+    public String leaseUsage() {
+        return prefix + "lease-usage";
+    }
+
+    /** Returns the topic of released requests, keyed by client. */
+    public String releases() {
+        return prefix + "releases";
+    }
+
+    /** Returns the topic of policies and queues, compacted. */
+    public String policies() {
+        return prefix + "policies";
+    }
+
+    /** Returns the topic of earlier versions of policies and queues, compacted. */
+    public String policyHistory() {
+        return prefix + "policy-history";
+    }
+
+    /** Returns the topic of rejected records, as received. */
+    public String deadLetters() {
+        return prefix + "dead-letters";
     }
 
     /**
-     * Returns the topics of an application.
-     *
-     * @param prefix the start of each name, {@code weir.} by default
-     * @param applicationId the end of the names of internal topics
+     * Returns the internal topic of misplaced request events on their way to the partition of their client, keyed by
+     * client.
      */
-    public static Topics of(String prefix, String applicationId) {
-        return new Topics(
-                prefix + "requests",
-                prefix + ROUTED_REQUESTS + applicationId,
-                prefix + "decisions",
-                prefix + "replies",
-                prefix + "lease-usage",
-                prefix + "releases",
-                prefix + "policies",
-                prefix + "policy-history",
-                prefix + "dead-letters",
-                prefix + ADMISSIONS + applicationId,
-                prefix + LEASE_REQUESTS + applicationId,
-                prefix + LEASE_RESPONSES + applicationId);
+    public String routedRequests() {
+        return internal("routed-requests.");
+    }
+
+    /** Returns the internal topic of requests on their way to a queue, keyed by queue and the values of its key fields. */
+    public String admissions() {
+        return internal("admissions.");
+    }
+
+    /** Returns the internal topic of requests and reports of lease holders to ledgers, keyed by policy and key fields. */
+    public String leaseRequests() {
+        return internal("lease-requests.");
+    }
+
+    /** Returns the internal topic of the responses of ledgers, each in the partition from which its holder reads. */
+    public String leaseResponses() {
+        return internal("lease-responses.");
+    }
+
+    private String internal(String name) {
+        return prefix + name + applicationId;
     }
 }

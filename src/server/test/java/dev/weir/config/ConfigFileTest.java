@@ -166,15 +166,9 @@ class ConfigFileTest {
                         .commits(new Commits(Duration.ofMillis(5), Duration.ofMillis(100)))
                         .service(new Service(
                                 true,
-                                "127.0.0.1",
-                                8680,
-                                Optional.empty(),
-                                Optional.empty(),
-                                Optional.empty(),
-                                Optional.empty(),
-                                Service.TokenRule.REQUIRED,
-                                Duration.ofSeconds(10),
-                                Duration.ofSeconds(30),
+                                new Service.Listener("127.0.0.1", 8680, Optional.empty(), Optional.empty()),
+                                new Service.Tokens(Optional.empty(), Optional.empty(), Service.TokenRule.REQUIRED),
+                                new Service.Timeouts(Duration.ofSeconds(10), Duration.ofSeconds(30)),
                                 Optional.empty(),
                                 List.of(),
                                 XRateLimitFields.NONE))
@@ -206,15 +200,13 @@ class ConfigFileTest {
                         .leases(new WeirConfig.Leases(Duration.ofSeconds(20), Duration.ofMillis(50)))
                         .service(new Service(
                                 false,
-                                "0.0.0.0",
-                                0,
-                                Optional.of("weir-1.example:8680"),
-                                Optional.of(Path.of("/run/secrets/weir")),
-                                Optional.of(9000),
-                                Optional.of(Service.TokenRule.LOOPBACK),
-                                Service.TokenRule.LOOPBACK,
-                                Duration.ofSeconds(20),
-                                Duration.ofSeconds(90),
+                                new Service.Listener(
+                                        "0.0.0.0", 0, Optional.of("weir-1.example:8680"), Optional.of(9000)),
+                                new Service.Tokens(
+                                        Optional.of(Path.of("/run/secrets/weir")),
+                                        Optional.of(Service.TokenRule.LOOPBACK),
+                                        Service.TokenRule.LOOPBACK),
+                                new Service.Timeouts(Duration.ofSeconds(20), Duration.ofSeconds(90)),
                                 Optional.of(new Service.Tls(
                                         Path.of("/etc/weir/tls.crt"),
                                         Path.of("/etc/weir/tls.key"),
@@ -297,6 +289,7 @@ class ConfigFileTest {
                                 "service: {advertise: '${env:POD_NAME}.weir:8680'}",
                                 Map.of("POD_NAME", "weir-0"))
                         .service()
+                        .listener()
                         .advertise())
                 .contains("weir-0.weir:8680");
     }

@@ -51,7 +51,7 @@ final class TopologyDrivers implements AutoCloseable {
 
     TopologyDrivers(Path directory) {
         WeirConfig config = WeirConfig.DEFAULTS.withStateDirectory(directory.resolve("weir-state"));
-        Topics topics = Topics.of("weir.", "weir");
+        Topics topics = new Topics("weir.", "weir");
         deciding = new TopologyTestDriver(
                 WeirTopology.deciding(config, 1, live, new EnforcerMetrics()),
                 StreamsSettings.deciding(config),

@@ -9,7 +9,7 @@ import java.util.Locale;
 /** A task as Kafka Streams assigns it: a part of a topology, and a partition of its inputs. */
 public record SimulatedTaskSlot(Role role, int partition) implements Comparable<SimulatedTaskSlot> {
 
-    public static final Topics TOPICS = Topics.of("weir.", "weir");
+    public static final Topics TOPICS = new Topics("weir.", "weir");
     public static final String DECIDING = "weir";
     public static final String SHAPING = "weir-shaping";
 
