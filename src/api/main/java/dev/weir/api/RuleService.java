@@ -275,7 +275,8 @@ final class RuleService {
     /** Decides recent requests twice: by the definitions in force, and with the tried ones in their places. */
     BacktestComparison backtest(Contents tried, int minutes, BooleanSupplier isAwaited) {
         return withPermit(backtestPermits, () -> {
-            BacktestBudget budget = new BacktestBudget(config.service().backtestTimeout(), isAwaited);
+            BacktestBudget budget =
+                    new BacktestBudget(config.service().timeouts().backtest(), isAwaited);
             return BacktestComparison.of(config, live, tried, minutes, budget);
         });
     }

@@ -91,7 +91,7 @@ public final class WeirService implements AutoCloseable {
         this.tls = tls;
         this.listener = listener;
         boolean isOpenToRead = listener.isLoopback() && !config.service().requiresReadToken();
-        boolean isOpenToDecide = isOpenToRead && config.service().decideToken() == TokenRule.LOOPBACK;
+        boolean isOpenToDecide = isOpenToRead && config.service().tokens().decide() == TokenRule.LOOPBACK;
         TokenThrottle wrongTokens = new TokenThrottle(TokenThrottle.MAX_WAITING);
         TokenThrottle wrongHealthTokens = new TokenThrottle(MAX_DELAYED_HEALTH_THREADS);
         Function<TokenThrottle, AccessControl> access =
@@ -102,7 +102,7 @@ public final class WeirService implements AutoCloseable {
         peers = new PeerInstances(tokens.peerToken(), tls);
         feed = new LiveFeed(peers);
         ConnectionGuard.Bounds bounds =
-                ConnectionGuard.Bounds.ofService(config.service().requestTimeout());
+                ConnectionGuard.Bounds.ofService(config.service().timeouts().request());
         guard = new ConnectionGuard(bounds);
         healthGuard = new ConnectionGuard(bounds);
         ownMetrics = new ServiceMetrics(guard, () -> wrongTokens.total() + wrongHealthTokens.total(), () -> tls.map(
@@ -152,17 +152,17 @@ public final class WeirService implements AutoCloseable {
     }
 
     private static void requireTokens(WeirConfig.Service service, AccessTokens tokens, ServiceListener listener) {
-        boolean isOpen = service.readToken().equals(Optional.of(TokenRule.LOOPBACK));
+        boolean isOpen = service.tokens().read().equals(Optional.of(TokenRule.LOOPBACK));
         if (isOpen && !listener.isLoopback()) {
             throw new BadSettingException(
-                    "service.read-token: loopback requires a loopback address as service.host, which " + service.host()
-                            + " is not",
+                    "service.read-token: loopback requires a loopback address as service.host, which "
+                            + service.listener().host() + " is not",
                     null);
         }
-        if (service.decideToken() == TokenRule.LOOPBACK && !listener.isLoopback()) {
+        if (service.tokens().decide() == TokenRule.LOOPBACK && !listener.isLoopback()) {
             throw new BadSettingException(
                     "service.decide-token: loopback requires a loopback address as service.host, which "
-                            + service.host() + " is not",
+                            + service.listener().host() + " is not",
                     null);
         }
         if (!tokens.changeTokens().isEmpty()) {
@@ -171,12 +171,12 @@ public final class WeirService implements AutoCloseable {
         String how = ": set a token with service.token-file or the environment variable WEIR_TOKEN";
         if (!listener.isLoopback()) {
             throw new BadSettingException(
-                    "service.host is " + service.host() + ", which is not a loopback address" + how, null);
+                    "service.host is " + service.listener().host() + ", which is not a loopback address" + how, null);
         }
         if (service.requiresReadToken()) {
             throw new BadSettingException(
                     "service.read-token is required"
-                            + (service.readToken().isPresent()
+                            + (service.tokens().read().isPresent()
                                     ? ""
                                     : ", because service.host or service.advertise is set")
                             + how,

@@ -157,13 +157,14 @@ final class DoctorCommand implements Callable<Integer> {
             return List.of(service(variable.get()));
         }
         WeirConfig.Service own = config.service();
-        if (!own.enabled() || own.port() == 0) {
+        WeirConfig.Service.Listener listener = own.listener();
+        if (!own.enabled() || listener.port() == 0) {
             return List.of();
         }
-        String host = own.host().matches("0\\.0\\.0\\.0|\\[?::]?") ? "127.0.0.1" : own.host();
+        String host = listener.host().matches("0\\.0\\.0\\.0|\\[?::]?") ? "127.0.0.1" : listener.host();
         boolean isBare = host.contains(":") && !host.startsWith("[");
         return List.of(service(ServiceUrl.ofOption((own.tls().isPresent() ? "https://" : "http://")
-                + (isBare ? "[" + host + "]" : host) + ":" + own.port())));
+                + (isBare ? "[" + host + "]" : host) + ":" + listener.port())));
     }
 
     private static URI service(ServiceUrl url) {

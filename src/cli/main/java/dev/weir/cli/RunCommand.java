@@ -268,7 +268,7 @@ final class RunCommand implements Callable<Integer>, ServerCommand {
             return WeirService.open(config, System.getenv());
         } catch (UnreachableException e) {
             if (!dev
-                    || config.service().healthPort().isPresent()
+                    || config.service().listener().healthPort().isPresent()
                     || !e.getMessage().startsWith("service.health-port")) {
                 throw e;
             }

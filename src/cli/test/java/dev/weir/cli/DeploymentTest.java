@@ -255,7 +255,7 @@ class DeploymentTest {
 
             Path file = Files.writeString(directory.resolve(name), content(name));
             WeirConfig config = ConfigFile.read(file.toString(), Files.readString(file), imageEnvironment());
-            assertThat(config.service().advertise()).contains(name + ":" + WeirConfig.Service.DEFAULT_PORT);
+            assertThat(config.service().listener().advertise()).contains(name + ":" + WeirConfig.Service.DEFAULT_PORT);
             assertThat(mounts(service)).containsEntry(config.state().directory().toString(), name);
             assertThat(config.kafka().get("bootstrap.servers").split(",", -1))
                     .hasSize(service.get("depends_on").has("kafka") ? 1 : 3)

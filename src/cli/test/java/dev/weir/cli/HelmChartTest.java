@@ -256,7 +256,7 @@ class HelmChartTest {
         WeirConfig config = config(manifests);
         assertThat(config.threads()).isEqualTo(2);
         assertThat(config.state().memoryBytes()).isEqualTo(512L << 20);
-        assertThat(config.service().advertise()).contains("quota-weir-1.quota-weir-headless.prod.svc:8680");
+        assertThat(config.service().listener().advertise()).contains("quota-weir-1.quota-weir-headless.prod.svc:8680");
         assertThat(config.kafka())
                 .containsOnly(
                         Map.entry("bootstrap.servers", "kafka:9092"),
@@ -269,8 +269,8 @@ class HelmChartTest {
         assertThat(container.getPorts())
                 .extracting(port -> port.getName() + " " + port.getContainerPort())
                 .containsExactly(
-                        "http " + config.service().port(),
-                        "health " + config.service().healthPort().orElseThrow());
+                        "http " + config.service().listener().port(),
+                        "health " + config.service().listener().healthPort().orElseThrow());
     }
 
     @Test

@@ -97,12 +97,12 @@ public final class Gateway implements AutoCloseable {
         this.listener = listener;
         this.tls = tls;
         boolean isOpenToRead = listener.isLoopback() && !weir.service().requiresReadToken();
-        boolean isOpenToDecide = isOpenToRead && weir.service().decideToken() == TokenRule.LOOPBACK;
+        boolean isOpenToDecide = isOpenToRead && weir.service().tokens().decide() == TokenRule.LOOPBACK;
         TokenThrottle wrongTokens = new TokenThrottle(TokenThrottle.MAX_WAITING);
         AccessControl access =
                 new AccessControl(tokens, isOpenToRead, isOpenToDecide, listener.hostNames(), wrongTokens);
         guard = new ConnectionGuard(
-                ConnectionShares.ofHttp(config, weir.service().requestTimeout()));
+                ConnectionShares.ofHttp(config, weir.service().timeouts().request()));
         metrics = new ServiceMetrics(
                 guard, wrongTokens::total, () -> tls.map(one -> one.validUntil().getEpochSecond())
                         .orElse(0L));
@@ -198,7 +198,8 @@ public final class Gateway implements AutoCloseable {
                     new EnvoyServer.Endpoint(
                             new InetSocketAddress(host, port),
                             callers,
-                            ConnectionShares.ofGrpc(config, weir.service().requestTimeout()),
+                            ConnectionShares.ofGrpc(
+                                    config, weir.service().timeouts().request()),
                             envoyMetrics),
                     client);
         } catch (IOException e) {

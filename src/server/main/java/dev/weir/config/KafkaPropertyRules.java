@@ -103,7 +103,8 @@ final class KafkaPropertyRules {
                 .map(String::strip)
                 .filter(address -> !address.isEmpty()) // Kafka ignores it
                 .map(address -> PROTOCOL.matcher(address).replaceFirst("")) // Kafka ignores it, too
-                .allMatch(address -> WeirConfig.Service.ADDRESS.matcher(address).matches());
+                .allMatch(address ->
+                        WeirConfig.Service.Listener.ADDRESS.matcher(address).matches());
     }
 
     private static boolean isLargeEnough(String value) {

@@ -5,7 +5,10 @@ import dev.weir.config.WeirConfig.Leases;
 import dev.weir.config.WeirConfig.PartitionBounds;
 import dev.weir.config.WeirConfig.Requests;
 import dev.weir.config.WeirConfig.Service;
+import dev.weir.config.WeirConfig.Service.Listener;
+import dev.weir.config.WeirConfig.Service.Timeouts;
 import dev.weir.config.WeirConfig.Service.Tls;
+import dev.weir.config.WeirConfig.Service.Tokens;
 import dev.weir.config.WeirConfig.Shaping;
 import dev.weir.config.WeirConfig.State;
 import dev.weir.config.WeirConfig.Topics;
@@ -79,21 +82,26 @@ final class SettingsReader {
     static Service service(ConfigSection section, Service defaults, UnaryOperator<String> references) {
         return new Service(
                 section.read(Service.ENABLED, defaults.enabled()),
-                section.read(Service.HOST, defaults.host()),
-                section.read(Service.PORT, defaults.port()),
-                section.read(
-                        Setting.of(Service.ADVERTISE.key(), references, Service.ADVERTISE.check())
-                                .optional(),
-                        defaults.advertise()),
-                section.read(Service.TOKEN_FILE, defaults.tokenFile()),
-                section.read(Service.HEALTH_PORT, defaults.healthPort()),
-                section.read(Service.READ_TOKEN, defaults.readToken()),
-                section.read(Service.DECIDE_TOKEN, defaults.decideToken()),
-                section.read(Service.REQUEST_TIMEOUT, defaults.requestTimeout()),
-                section.read(Service.BACKTEST_TIMEOUT, defaults.backtestTimeout()),
+                listener(section, defaults.listener(), references),
+                new Tokens(
+                        section.read(Tokens.FILE, defaults.tokens().file()),
+                        section.read(Tokens.READ, defaults.tokens().read()),
+                        section.read(Tokens.DECIDE, defaults.tokens().decide())),
+                new Timeouts(
+                        section.read(Timeouts.REQUEST, defaults.timeouts().request()),
+                        section.read(Timeouts.BACKTEST, defaults.timeouts().backtest())),
                 tls(section.get("tls"), defaults.tls()),
                 gateways(section.get("gateways"), defaults.gateways()),
                 section.read(Service.X_RATE_LIMIT, defaults.xRateLimit()));
+    }
+
+    private static Listener listener(ConfigSection section, Listener defaults, UnaryOperator<String> references) {
+        Setting<String> advertise = Setting.of(Listener.ADVERTISE.key(), references, Listener.ADVERTISE.check());
+        return new Listener(
+                section.read(Listener.HOST, defaults.host()),
+                section.read(Listener.PORT, defaults.port()),
+                section.read(advertise.optional(), defaults.advertise()),
+                section.read(Listener.HEALTH_PORT, defaults.healthPort()));
     }
 
     private static List<String> gateways(YamlTree list, List<String> otherwise) {

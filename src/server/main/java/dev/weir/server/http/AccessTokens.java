@@ -27,7 +27,8 @@ public record AccessTokens(
      * @throws BadSettingException if a token cannot be read or is invalid
      */
     public static AccessTokens read(Service service, Map<String, String> environment) {
-        List<AccessToken> toChange = service.tokenFile()
+        List<AccessToken> toChange = service.tokens()
+                .file()
                 .map(AccessToken::ofFile)
                 .orElseGet(
                         () -> AccessToken.fromEnvironment(environment).stream().toList());

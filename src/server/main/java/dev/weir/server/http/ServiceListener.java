@@ -44,7 +44,9 @@ public final class ServiceListener implements AutoCloseable {
         this.port = port;
         this.reservation = reservation;
         bound = (InetSocketAddress) reservation.getLocalAddress();
-        address = service.advertise().orElse(bracketed(service.host()) + ":" + bound.getPort());
+        address = service.listener()
+                .advertise()
+                .orElse(bracketed(service.listener().host()) + ":" + bound.getPort());
     }
 
     /**
@@ -55,19 +57,20 @@ public final class ServiceListener implements AutoCloseable {
      */
     public static ServiceListener open(Service service) {
         requireAdvertised(service);
-        return open(service, service.port(), "service.port", "--service-port");
+        return open(service, service.listener().port(), "service.port", "--service-port");
     }
 
     /** Binds the port for health checks, like {@link #open}. */
     public static ServiceListener openForHealth(Service service) {
         requireAdvertised(service);
-        return open(service, service.effectiveHealthPort(), "service.health-port", "--health-port");
+        return open(service, service.listener().effectiveHealthPort(), "service.health-port", "--health-port");
     }
 
     private static void requireAdvertised(Service service) {
-        if (resolve(service.host()).isAnyLocalAddress() && service.advertise().isEmpty()) {
+        if (resolve(service.listener().host()).isAnyLocalAddress()
+                && service.listener().advertise().isEmpty()) {
             throw new BadSettingException(
-                    "service.host is " + service.host()
+                    "service.host is " + service.listener().host()
                             + ": set service.advertise to the host:port at which other instances reach this one",
                     null);
         }
@@ -83,7 +86,7 @@ public final class ServiceListener implements AutoCloseable {
      * @throws UnreachableException if the port cannot be bound
      */
     public static ServiceListener open(Service service, int requested, String setting, String option) {
-        InetAddress host = resolve(service.host());
+        InetAddress host = resolve(service.listener().host());
         try {
             SocketChannel reservation = SocketChannel.open();
             try {
@@ -167,7 +170,7 @@ public final class ServiceListener implements AutoCloseable {
     /** Returns the host names, without port, that callers on this machine may use. */
     public Set<String> hostNames() {
         Set<String> names = new TreeSet<>(Set.of("localhost", "127.0.0.1", "[::1]"));
-        names.add(bracketed(service.host()).toLowerCase(Locale.ROOT));
+        names.add(bracketed(service.listener().host()).toLowerCase(Locale.ROOT));
         names.add(address.substring(0, address.lastIndexOf(':')).toLowerCase(Locale.ROOT));
         return names;
     }
@@ -186,7 +189,7 @@ public final class ServiceListener implements AutoCloseable {
         }
         String why = String.valueOf(cause.getMessage()).replaceFirst(NETTY_BIND, "");
         return new UnreachableException(
-                setting + ": cannot listen at " + bracketed(service.host()) + ":" + requested + ": " + why
+                setting + ": cannot listen at " + bracketed(service.listener().host()) + ":" + requested + ": " + why
                         + " (another instance may be running; set another port with " + option + ")",
                 failure);
     }
