@@ -57,13 +57,8 @@ final class EnvoyCounters {
         return new EnvoyStats(
                 ok.sum(),
                 overLimit.sum(),
-                fallbacks.sum(),
-                shed.sum(),
-                invalid.sum(),
-                exhausted.sum(),
-                incomplete.sum(),
-                failed.sum(),
-                cancelled.sum(),
+                new EnvoyStats.Undecided(fallbacks.sum(), shed.sum()),
+                new EnvoyStats.Errors(invalid.sum(), exhausted.sum(), incomplete.sum(), failed.sum(), cancelled.sum()),
                 inProgress.get());
     }
 }

@@ -38,22 +38,22 @@ public final class EnvoyMetrics implements LongConsumer {
                     EnvoyStats now = stats.get();
                     value.call(now.ok(), "OK");
                     value.call(now.overLimit(), "OVER_LIMIT");
-                    value.call(now.invalid(), "INVALID");
-                    value.call(now.exhausted(), "EXHAUSTED");
-                    value.call(now.incomplete(), "INCOMPLETE");
-                    value.call(now.failed(), "FAILED");
-                    value.call(now.cancelled(), "CANCELLED");
+                    value.call(now.errors().invalid(), "INVALID");
+                    value.call(now.errors().exhausted(), "EXHAUSTED");
+                    value.call(now.errors().incomplete(), "INCOMPLETE");
+                    value.call(now.errors().failed(), "FAILED");
+                    value.call(now.errors().cancelled(), "CANCELLED");
                 })
                 .register(registry);
         CounterWithCallback.builder()
                 .name("weir_envoy_fallbacks")
                 .help("Requests of the rate limit service that the fallback decided")
-                .callback(value -> value.call(stats.get().fallbacks()))
+                .callback(value -> value.call(stats.get().undecided().fallbacks()))
                 .register(registry);
         CounterWithCallback.builder()
                 .name("weir_envoy_shed")
                 .help("Requests of the rate limit service that were denied because there were too many")
-                .callback(value -> value.call(stats.get().shed()))
+                .callback(value -> value.call(stats.get().undecided().shed()))
                 .register(registry);
         GaugeWithCallback.builder()
                 .name("weir_envoy_in_flight")

@@ -5,23 +5,28 @@ package dev.weir.gateway.envoy;
  *
  * @param ok calls within the limits
  * @param overLimit calls over a limit
- * @param fallbacks requests of these calls that the fallback decided
- * @param shed requests of these calls that were denied because there were too many
- * @param invalid calls that were rejected as invalid
- * @param exhausted calls that were rejected because there were too many
- * @param incomplete calls that were closed because their message did not arrive
- * @param failed calls that ended with another error
- * @param cancelled calls that ended before their response: the caller cancelled them or their deadline passed
+ * @param undecided requests of these calls that Weir did not decide
+ * @param errors calls without a response
  * @param inProgress calls in progress
  */
-public record EnvoyStats(
-        long ok,
-        long overLimit,
-        long fallbacks,
-        long shed,
-        long invalid,
-        long exhausted,
-        long incomplete,
-        long failed,
-        long cancelled,
-        int inProgress) {}
+public record EnvoyStats(long ok, long overLimit, Undecided undecided, Errors errors, int inProgress) {
+
+    /**
+     * Requests that Weir did not decide.
+     *
+     * @param fallbacks requests that the fallback decided
+     * @param shed requests that were denied because there were too many
+     */
+    public record Undecided(long fallbacks, long shed) {}
+
+    /**
+     * Calls without a response.
+     *
+     * @param invalid calls that were rejected as invalid
+     * @param exhausted calls that were rejected because there were too many
+     * @param incomplete calls that were closed because their message did not arrive
+     * @param failed calls that ended with another error
+     * @param cancelled calls that the caller cancelled, or whose deadline passed
+     */
+    public record Errors(long invalid, long exhausted, long incomplete, long failed, long cancelled) {}
+}

@@ -129,7 +129,9 @@ class EnvoyServerTest {
         assertThat(decider.calls().get(0).fallback()).isEqualTo(Fallback.FAIL_OPEN);
         assertThat(decider.calls().get(0).timeout()).isLessThanOrEqualTo(Duration.ofMillis(475));
         await("the call has ended", PATIENCE, () -> server.stats().inProgress() == 0);
-        assertThat(server.stats()).isEqualTo(new EnvoyStats(1, 0, 0, 0, 0, 0, 0, 0, 0, 0));
+        assertThat(server.stats())
+                .isEqualTo(
+                        new EnvoyStats(1, 0, new EnvoyStats.Undecided(0, 0), new EnvoyStats.Errors(0, 0, 0, 0, 0), 0));
         assertThat(durations).hasSize(1).allMatch(nanos -> nanos > 0);
     }
 
@@ -194,7 +196,7 @@ class EnvoyServerTest {
                             .setKey("x-weir-fallback")
                             .setValue("TIMED_OUT")
                             .build());
-            assertThat(server.stats().fallbacks()).isEqualTo(1);
+            assertThat(server.stats().undecided().fallbacks()).isEqualTo(1);
         }
         assertThat(decider.calls().get(0).answer()).isCancelled();
     }
@@ -268,7 +270,7 @@ class EnvoyServerTest {
                 RateLimitServiceGrpc.newFutureStub(channel).shouldRateLimit(request(descriptor("a", "1")));
         await("the call is in progress", PATIENCE, () -> decider.calls().size() == 1);
         call.cancel(true);
-        await("the call is cancelled", PATIENCE, () -> server.stats().cancelled() == 1);
+        await("the call is cancelled", PATIENCE, () -> server.stats().errors().cancelled() == 1);
         assertThat(decider.calls().get(0).answer()).isCancelled();
         await("its place is free", PATIENCE, () -> server.stats().inProgress() == 0);
     }
@@ -424,7 +426,7 @@ class EnvoyServerTest {
         assertThat(status.getCode()).isEqualTo(Status.Code.INVALID_ARGUMENT);
         assertThat(status.getDescription()).isEqualTo(description);
         assertThat(decider.calls()).isEmpty();
-        assertThat(server.stats().invalid()).isEqualTo(1);
+        assertThat(server.stats().errors().invalid()).isEqualTo(1);
     }
 
     @Test

@@ -134,7 +134,7 @@ class HostileConnectionsTest {
         }
         assertThat(server.stats().inProgress()).isEqualTo(20);
         assertThat(goodCall()).isEqualTo(Code.OK);
-        assertThat(server.stats().incomplete()).isZero();
+        assertThat(server.stats().errors().incomplete()).isZero();
     }
 
     @Test
@@ -142,10 +142,10 @@ class HostileConnectionsTest {
         start("{max-calls: 10, max-calls-per-connection: 6}", LONG);
         callWithoutMessage(RATE_LIMIT, 6);
         callWithoutMessage(RATE_LIMIT, 6);
-        await("all places are taken", PATIENCE, () -> server.stats().incomplete() == 2);
+        await("all places are taken", PATIENCE, () -> server.stats().errors().incomplete() == 2);
         assertThat(server.stats().inProgress()).isEqualTo(10);
         assertThat(goodCall()).isEqualTo(Code.OK);
-        assertThat(server.stats().incomplete()).isEqualTo(3);
+        assertThat(server.stats().errors().incomplete()).isEqualTo(3);
     }
 
     @ParameterizedTest
@@ -155,7 +155,7 @@ class HostileConnectionsTest {
         RawHttp2 connection = callWithoutMessage(path, 1);
         assertThat(connection.next(RawHttp2.HEADERS).orElseThrow().stream()).isOne();
         await("it has no place", PATIENCE, () -> server.stats().inProgress() == 0);
-        assertThat(server.stats().incomplete()).isEqualTo(path.equals(RATE_LIMIT) ? 1 : 0);
+        assertThat(server.stats().errors().incomplete()).isEqualTo(path.equals(RATE_LIMIT) ? 1 : 0);
         assertThat(goodCall()).isEqualTo(Code.OK);
     }
 
