@@ -31,12 +31,15 @@ final class ClientMetrics {
         return new ClientStats(
                 requests.sent(),
                 new ClientStats.Decided(
-                        requests.decidedOverTopic(), requests.decidedHere(), requests.waitedHere(), requests.late()),
+                        requests.decidedOverTopic(),
+                        requests.decidedHere(),
+                        requests.waitedHere(),
+                        requests.late(),
+                        new ClientStats.Latency(requests.latency(50), requests.latency(99), requests.latency(100))),
                 requests.undecided(),
                 requests.rejected(),
                 new ClientStats.Fallbacks(failedOpen.sum(), failedClosed.sum(), shedClosed.sum()),
                 now,
-                new ClientStats.Latency(requests.latency(50), requests.latency(99), requests.latency(100)),
                 new ClientStats.Reservations(openReservations, lostReservations.sum(), unconfirmedEnds.sum()));
     }
 }

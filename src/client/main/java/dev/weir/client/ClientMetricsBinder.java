@@ -93,9 +93,9 @@ public final class ClientMetricsBinder {
                     .lost());
             figures.counter("weir.client.reservations.unconfirmed", Tags.empty(), stats -> stats.reservations()
                     .unconfirmedEnds());
-            latency(figures, "0.5", stats -> seconds(stats.latency().p50()));
-            latency(figures, "0.99", stats -> seconds(stats.latency().p99()));
-            latency(figures, "1", stats -> seconds(stats.latency().max()));
+            latency(figures, "0.5", stats -> seconds(stats.decided().latency().p50()));
+            latency(figures, "0.99", stats -> seconds(stats.decided().latency().p99()));
+            latency(figures, "1", stats -> seconds(stats.decided().latency().max()));
         };
     }
 

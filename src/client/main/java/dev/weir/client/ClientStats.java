@@ -14,7 +14,6 @@ import java.util.Map;
  * @param rejected requests that were invalid, or too large for the topic
  * @param fallbacks what the fallback did with undecided requests
  * @param now what the client has now
- * @param latency the time from request to decision of the requests that were decided over the topic
  * @param reservations the reservations of {@link WeirClient#reserve}
  */
 public record ClientStats(
@@ -24,7 +23,6 @@ public record ClientStats(
         long rejected,
         Fallbacks fallbacks,
         Now now,
-        Latency latency,
         Reservations reservations) {
 
     /**
@@ -36,7 +34,6 @@ public record ClientStats(
      * @param rejected requests that were invalid, or too large for the topic
      * @param fallbacks what the fallback did with undecided requests
      * @param now what the client has now
-     * @param latency the time from request to decision of the requests that were decided over the topic
      * @param reservations the reservations of {@link WeirClient#reserve}
      */
     public ClientStats {
@@ -60,8 +57,9 @@ public record ClientStats(
      * @param here requests that were decided in this process, by leases
      * @param waitedHere requests among {@code here} that had to wait for a lease
      * @param late decisions that arrived after their request had ended
+     * @param latency the time from request to decision of those {@code overTopic}
      */
-    public record Decided(long overTopic, long here, long waitedHere, long late) {}
+    public record Decided(long overTopic, long here, long waitedHere, long late, Latency latency) {}
 
     /**
      * Requests that the fallback decided.

@@ -255,12 +255,12 @@ class WeirAutoConfigurationTest {
     private static ClientStats stats(CircuitSettings.State circuit, CircuitSettings.State leaseCircuit, int inFlight) {
         return new ClientStats(
                 0,
-                new ClientStats.Decided(0, 0, 0, 0),
+                new ClientStats.Decided(
+                        0, 0, 0, 0, new ClientStats.Latency(Duration.ZERO, Duration.ZERO, Duration.ZERO)),
                 Map.of(),
                 0,
                 new ClientStats.Fallbacks(0, 0, 0),
                 new ClientStats.Now(inFlight, 0, 0, circuit, leaseCircuit),
-                new ClientStats.Latency(Duration.ZERO, Duration.ZERO, Duration.ZERO),
                 new ClientStats.Reservations(0, 0, 0));
     }
 
