@@ -17,8 +17,7 @@ import java.util.function.UnaryOperator;
  * @param state the state at the time of the change, under the policy's current limits
  * @param accounts the accounts after the change, including suspended ones
  * @param delayed the charges of delayed requests after the change
- * @param reservation the reservation
- * @param held what it holds
+ * @param hold what the reservation holds
  * @param terms the policy's current terms; empty if it is not in force, or has another key by now
  * @param nowMs the time of the change
  */
@@ -27,10 +26,33 @@ public record HeldState(
         PolicyState state,
         List<LimitAccount<?>> accounts,
         List<DelayedCharge> delayed,
-        ReservationRecord reservation,
-        HeldCharge.Counted held,
+        Hold hold,
         List<Policy.Term> terms,
         long nowMs) {
+
+    /**
+     * What a reservation holds of a key.
+     *
+     * @param charged what it was charged
+     */
+    public record Hold(ReservationRecord reservation, HeldCharge.Counted charged) {
+
+        Charge charge() {
+            return new Charge(reservation.number(), charged.chargedAtMs(), reservation.cost());
+        }
+
+        long slotEndMs() {
+            return reservation.slotEndMs(charged);
+        }
+
+        boolean holds(DelayedCharge charge) {
+            return charge.reservation() == reservation.number();
+        }
+
+        boolean holdsAccountOf(long origin) {
+            return origin > 0 && charged.origins().contains(origin);
+        }
+    }
 
     /**
      * Returns the state before the change.
@@ -44,15 +66,12 @@ public record HeldState(
         PolicyState started = stored.startedBy(atMs);
         PolicyState state = continues ? started.migrateTo(policy, atMs) : started;
         List<Policy.Term> terms = continues ? policy.terms() : List.of();
-        return new HeldState(stored, state, state.allAccounts(), state.delayed(), reservation, held, terms, nowMs);
+        return new HeldState(
+                stored, state, state.allAccounts(), state.delayed(), new Hold(reservation, held), terms, nowMs);
     }
 
     private long atMs() {
         return Math.max(state.lastChargeMs(), nowMs);
-    }
-
-    private Charge charge() {
-        return new Charge(reservation.number(), held.chargedAtMs(), reservation.cost());
     }
 
     /** Returns this after the slots were freed. */
@@ -62,7 +81,7 @@ public record HeldState(
 
     private LimitAccount<?> freed(LimitAccount<?> account) {
         return account.limit() instanceof Concurrency limit
-                ? with(limit, account, limit.freed(slots(account), reservation.cost(), endMs(reservation), atMs()))
+                ? with(limit, account, limit.freed(slots(account), hold.reservation.cost(), hold.slotEndMs(), atMs()))
                 : account;
     }
 
@@ -70,12 +89,15 @@ public record HeldState(
     public HeldState renewed(ReservationRecord renewed) {
         return freed().withState(state.keptUntil(renewed.endMs()))
                 .changed(account -> account.limit() instanceof Concurrency limit
-                        ? with(limit, account, limit.taken(slots(account), reservation.cost(), endMs(renewed), atMs()))
+                        ? with(
+                                limit,
+                                account,
+                                limit.taken(
+                                        slots(account),
+                                        hold.reservation.cost(),
+                                        renewed.slotEndMs(hold.charged),
+                                        atMs()))
                         : account);
-    }
-
-    private long endMs(ReservationRecord of) {
-        return of.slotEndMs(held);
     }
 
     private static Slots slots(LimitAccount<?> account) {
@@ -95,7 +117,7 @@ public record HeldState(
         if (isDelayed()) {
             List<DelayedCharge> others = new ArrayList<>();
             for (DelayedCharge each : delayed) {
-                boolean isHeld = each.reservation() == reservation.number();
+                boolean isHeld = hold.holds(each);
                 if (!isHeld) {
                     others.add(each);
                 } else if (actualCost > 0) {
@@ -111,7 +133,7 @@ public record HeldState(
                 long maxUsed = i < terms.size()
                         ? terms.get(i).maxUsed()
                         : 2 * account.limit().capacity();
-                next.set(i, account.settled(charge(), actualCost, maxUsed, atMs()));
+                next.set(i, account.settled(hold.charge(), actualCost, maxUsed, atMs()));
             }
         }
         return withAccounts(next);
@@ -130,10 +152,10 @@ public record HeldState(
     public HeldState forgotten() {
         if (isDelayed()) {
             return withDelayed(delayed.stream()
-                    .map(each -> each.reservation() == reservation.number() ? each.settled(each.cost()) : each)
+                    .map(each -> hold.holds(each) ? each.settled(each.cost()) : each)
                     .toList());
         }
-        return changed(account -> account.forgotten(charge()));
+        return changed(account -> account.forgotten(hold.charge()));
     }
 
     /** Returns whether the reservation still holds anything: its accounts may have been replaced, such as by a RESET. */
@@ -146,12 +168,11 @@ public record HeldState(
     }
 
     private boolean isDelayed() {
-        return delayed.stream().anyMatch(each -> each.reservation() == reservation.number());
+        return delayed.stream().anyMatch(hold::holds);
     }
 
     private boolean isHeld(int index) {
-        long origin = state.reserved().origin(index);
-        return origin > 0 && held.origins().contains(origin);
+        return hold.holdsAccountOf(state.reserved().origin(index));
     }
 
     private HeldState changed(UnaryOperator<LimitAccount<?>> change) {
@@ -163,15 +184,15 @@ public record HeldState(
     }
 
     private HeldState withAccounts(List<LimitAccount<?>> next) {
-        return new HeldState(stored, state, next, delayed, reservation, held, terms, nowMs);
+        return new HeldState(stored, state, next, delayed, hold, terms, nowMs);
     }
 
     private HeldState withDelayed(List<DelayedCharge> next) {
-        return new HeldState(stored, state, accounts, next, reservation, held, terms, nowMs);
+        return new HeldState(stored, state, accounts, next, hold, terms, nowMs);
     }
 
     private HeldState withState(PolicyState next) {
-        return new HeldState(stored, next, accounts, delayed, reservation, held, terms, nowMs);
+        return new HeldState(stored, next, accounts, delayed, hold, terms, nowMs);
     }
 
     /** Returns whether the change has an effect. */
