@@ -26,7 +26,6 @@ import org.apache.kafka.streams.processor.api.Record;
  *
  * @param rules returns the rules of a queue by its id, null if it was deleted
  * @param deadLetters receives the requests that a queue gives up
- * @param requestsTopic the topic from which requests are read
  */
 record QueueEffectForwarder(
         ProcessorContext<byte[], Object> context,
@@ -35,10 +34,27 @@ record QueueEffectForwarder(
         EnforcerMetrics metrics,
         Function<String, QueueRules> rules,
         StoredQueues queues,
-        DeadLetterForwarder deadLetters,
-        String requestsTopic) {
+        DeadRequests deadLetters) {
 
-    private static final RequestCodec REQUESTS = new RequestCodec();
+    /**
+     * Writes requests that are given up to the dead letters, as they were read, so that they can be sent again.
+     *
+     * @param topic the topic from which requests are read
+     */
+    record DeadRequests(DeadLetterForwarder deadLetters, String topic) {
+
+        private static final RequestCodec REQUESTS = new RequestCodec();
+
+        void giveUp(QueueEffect.GivenUp given) {
+            Request request = given.admission().request();
+            Record<byte[], byte[]> record = new Record<>(
+                    request.client().getBytes(StandardCharsets.UTF_8),
+                    REQUESTS.encode(request),
+                    request.timestampMs(),
+                    CarriedHeaders.to(given.admission().headers()));
+            deadLetters.reject(record, given.rejection(), given.detail(), topic, request.source());
+        }
+    }
 
     /** @param nowMs the queue time in milliseconds */
     void carryOut(List<QueueEffect> effects, long nowMs) {
@@ -50,7 +66,7 @@ record QueueEffectForwarder(
             } else if (effect instanceof QueueEffect.Released released) {
                 release(released.admission(), released.release(), nowMs);
             } else if (effect instanceof QueueEffect.GivenUp given) {
-                giveUp(given);
+                deadLetters.giveUp(given);
             } else if (effect instanceof QueueEffect.AttemptEnded ended) {
                 metrics.attemptEnded(ended.queue(), ended.end());
             } else {
@@ -92,17 +108,6 @@ record QueueEffectForwarder(
     private void release(Admission admission, Release release, long nowMs) {
         metrics.released(admission.request(), release, rules.apply(release.queue()), nowMs);
         context.forward(record(admission, release, nowMs), outlets.releases());
-    }
-
-    /** Writes a request that is given up to the dead letters, as it was read, so that it can be sent again. */
-    private void giveUp(QueueEffect.GivenUp given) {
-        Request request = given.admission().request();
-        Record<byte[], byte[]> record = new Record<>(
-                request.client().getBytes(StandardCharsets.UTF_8),
-                REQUESTS.encode(request),
-                request.timestampMs(),
-                CarriedHeaders.to(given.admission().headers()));
-        deadLetters.reject(record, given.rejection(), given.detail(), requestsTopic, request.source());
     }
 
     private static Record<byte[], Object> record(Admission admission, Object value, long nowMs) {

@@ -79,8 +79,8 @@ public final class Shape implements Processor<byte[], byte[], byte[], Object> {
                 metrics,
                 policies::queue,
                 queues,
-                rejections,
-                Topics.of(config).requests());
+                new QueueEffectForwarder.DeadRequests(
+                        rejections, Topics.of(config).requests()));
         ticks.open(context);
         task = new QueueTask(context, policies, forwarder, ticks, shaper);
         open.add(partition, task);
