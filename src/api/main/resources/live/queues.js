@@ -79,12 +79,13 @@ class QueueCard {
 
   show(queue, {ticks, timeRange}) {
     // The limit of a queue with key fields applies to each key.
-    this.#rate = queue.keys === null && queue.limit !== null ? queue.limit * 1000 / queue.perMs : null;
-    const capacity = queue.capacity * Math.max(1, queue.keys ?? 1);
+    const {rate} = queue.rules;
+    this.#rate = queue.keys === null && rate !== null ? rate.limit * 1000 / rate.perMs : null;
+    const capacity = queue.rules.capacity * Math.max(1, queue.keys ?? 1);
     const tick = ticks.length > 0 ? this.#of(ticks.at(-1)) : undefined;
-    const tiers = [...queue.tiers].sort((a, b) => b.priority - a.priority || b.weight - a.weight
+    const tiers = [...queue.backlog.tiers].sort((a, b) => b.priority - a.priority || b.weight - a.weight
         || String(a.tier).localeCompare(String(b.tier)));
-    this.#state.hidden = !queue.deleted;
+    this.#state.hidden = !queue.rules.deleted;
     this.#showOrders(queue.orders);
     const waiting = tiers.reduce((sum, tier) => sum + tier.waiting, 0);
     const share = waiting / capacity;
@@ -101,7 +102,7 @@ class QueueCard {
         coloured(colour(tier, i), bar(waiting === 0 ? 0 : tier.waiting / waiting)),
         h('small', `priority ${tier.priority} · weight ${tier.weight}${tier.slots > 0 ? ` · ${count(tier.slots)} in flight` : ''}`))));
     fill(this.#facts, facts(queue, tick, waiting));
-    fill(this.#keys, queue.longest.length === 0 ? null : longest(queue.longest));
+    fill(this.#keys, queue.backlog.longest.length === 0 ? null : longest(queue.backlog.longest));
     this.#chart.show(timeRange);
   }
 
@@ -152,9 +153,9 @@ function longest(keys) {
       h('small', `oldest ${duration(oldestWaitMs)} · drains in ${duration(drainMs)}${slots > 0 ? ` · ${count(slots)} in flight` : ''}`))))];
 }
 
-function facts({keys, limit, perMs, burst, maxWaitMs, waitsMs, drainMs, inFlight}, tick, waiting) {
+function facts({keys, rules: {rate, maxWaitMs}, waitsMs, backlog: {drainMs}, inFlight}, tick, waiting) {
   const all = [
-    [keys === null ? 'Rate' : 'Rate per key', limit === null ? 'no limit' : `${count(limit)} per ${period(perMs)}${burst > 1 ? `, burst ${count(burst)}` : ''}`],
+    [keys === null ? 'Rate' : 'Rate per key', rate === null ? 'no limit' : `${count(rate.limit)} per ${period(rate.perMs)}${rate.burst > 1 ? `, burst ${count(rate.burst)}` : ''}`],
     ['Oldest request', tick?.oldestWaitMs === null ? 'none' : duration(tick?.oldestWaitMs)],
     ['Maximum wait', maxWaitMs === null ? 'no limit' : duration(maxWaitMs)],
     ['Wait p50, last minute', waitsMs === null ? 'no releases' : atMost(waitsMs.p50, HIGHEST_WAIT_MS)],

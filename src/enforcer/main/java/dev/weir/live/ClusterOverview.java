@@ -1,6 +1,5 @@
 package dev.weir.live;
 
-import dev.weir.shape.QueueView;
 import java.util.Collection;
 import java.util.Comparator;
 import java.util.HashSet;
@@ -32,10 +31,8 @@ public record ClusterOverview(
     /** The health of an instance that did not respond. */
     static final String UNREACHABLE = "UNREACHABLE";
 
-    private static final Comparator<InstanceStatus.QueueStatus> MOST_WAITING = Comparator.comparingLong(
-                    InstanceStatus.QueueStatus::waiting)
-            .reversed()
-            .thenComparing(InstanceStatus.QueueStatus::id);
+    private static final Comparator<QueueStatus> MOST_WAITING =
+            Comparator.comparingLong(QueueStatus::waiting).reversed().thenComparing(QueueStatus::id);
 
     private static final Comparator<QueueOverview> BY_ID = Comparator.comparing(QueueOverview::id);
 
@@ -50,12 +47,12 @@ public record ClusterOverview(
             Map<String, Long> perSecond,
             Set<String> unreachable) {
         Map<String, Long> recent = new LinkedHashMap<>();
-        Map<String, InstanceStatus.QueueStatus> queues = new TreeMap<>();
+        Map<String, QueueStatus> queues = new TreeMap<>();
         Map<String, InstanceOverview> instances = new TreeMap<>();
         for (InstanceStatus status : statuses) {
             status.recentClients().forEach(client -> recent.merge(client.client(), client.lastAt(), Math::max));
             // Several instances have parts of a queue that has key fields.
-            status.queues().forEach(queue -> queues.merge(queue.id(), queue, InstanceStatus.QueueStatus::plus));
+            status.queues().fullest().forEach(queue -> queues.merge(queue.id(), queue, QueueStatus::plus));
             instances.put(
                     status.address(),
                     new InstanceOverview(
@@ -76,7 +73,7 @@ public record ClusterOverview(
                         .limit(Sampler.MAX_RECENT)
                         .toList(),
                 queuesInAll(statuses),
-                statuses.stream().mapToLong(InstanceStatus::waitingInAll).sum(),
+                statuses.stream().mapToLong(status -> status.queues().waiting()).sum(),
                 queues.values().stream()
                         .sorted(MOST_WAITING)
                         .limit(Sampler.MAX_QUEUES)
@@ -91,43 +88,30 @@ public record ClusterOverview(
         Set<String> keyed = new HashSet<>();
         int others = 0;
         for (InstanceStatus status : statuses) {
-            keyed.addAll(status.keyedQueues());
-            others += status.queuesInAll() - status.keyedQueues().size();
+            InstanceStatus.InstanceQueues queues = status.queues();
+            keyed.addAll(queues.keyed());
+            others += queues.count() - queues.keyed().size();
         }
         return keyed.size() + others;
     }
 
-    /** Like {@link InstanceStatus.QueueStatus}; {@code waitsMs} is null if nothing was released. */
+    /** Like {@link QueueStatus}; {@code waitsMs} is null if nothing was released. */
     public record QueueOverview(
             String id,
-            boolean deleted,
             Long keys,
-            Long limit,
-            long perMs,
-            long burst,
-            long capacity,
-            Long maxWaitMs,
+            QueueStatus.RulesStatus rules,
             Quantiles waitsMs,
-            long drainMs,
-            List<QueueView.KeyView> longest,
-            List<InstanceStatus.TierStatus> tiers,
-            InstanceStatus.InFlightStatus inFlight,
-            InstanceStatus.OrdersStatus orders) {
+            QueueStatus.BacklogStatus backlog,
+            QueueStatus.InFlightStatus inFlight,
+            QueueStatus.OrdersStatus orders) {
 
-        static QueueOverview of(InstanceStatus.QueueStatus queue) {
+        static QueueOverview of(QueueStatus queue) {
             return new QueueOverview(
                     queue.id(),
-                    queue.deleted(),
                     queue.keys(),
-                    queue.limit(),
-                    queue.perMs(),
-                    queue.burst(),
-                    queue.capacity(),
-                    queue.maxWaitMs(),
+                    queue.rules(),
                     Quantiles.of(queue.waitsMs()),
-                    queue.drainMs(),
-                    queue.longest(),
-                    queue.tiers(),
+                    queue.backlog(),
                     queue.inFlight(),
                     queue.orders());
         }

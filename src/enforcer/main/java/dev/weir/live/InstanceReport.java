@@ -46,11 +46,12 @@ public record InstanceReport(List<InstanceSecond> seconds, InstanceStatus now) {
             second.decisions().values().forEach(Objects::requireNonNull);
             second.queues().forEach(queue -> Objects.requireNonNull(queue.tiers()));
         }
-        Stream.of(now.address(), now.health(), now.recentClients(), now.keyedQueues(), now.partitions())
+        Stream.of(now.address(), now.health(), now.recentClients(), now.queues().keyed(), now.partitions())
                 .forEach(Objects::requireNonNull);
-        for (InstanceStatus.QueueStatus queue : now.queues()) {
-            Objects.requireNonNull(queue.tiers());
-            queue.longest().forEach(of -> Objects.requireNonNull(of.key()));
+        for (QueueStatus queue : now.queues().fullest()) {
+            Objects.requireNonNull(queue.rules());
+            Objects.requireNonNull(queue.backlog().tiers());
+            queue.backlog().longest().forEach(of -> Objects.requireNonNull(of.key()));
             if (queue.waitsMs() != null) {
                 requireBounds(queue.waitsMs(), EnforcerMetrics.WAITS_MS);
             }

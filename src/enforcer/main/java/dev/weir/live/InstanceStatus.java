@@ -1,16 +1,7 @@
 package dev.weir.live;
 
-import dev.weir.metrics.Histogram;
-import dev.weir.shape.OrdersView;
-import dev.weir.shape.QueueCommand;
-import dev.weir.shape.QueueView;
-import dev.weir.shape.rules.InFlightRules;
 import java.lang.management.ManagementFactory;
-import java.util.Comparator;
 import java.util.List;
-import java.util.Map;
-import java.util.TreeMap;
-import java.util.stream.Stream;
 
 /**
  * The present state of one instance.
@@ -19,22 +10,13 @@ import java.util.stream.Stream;
  * @param health the name of a {@link dev.weir.runtime.Health}
  * @param process null if the instance does not report it
  * @param recentClients the clients of the last decisions, the latest first, at most {@value Sampler#MAX_RECENT}
- * @param queuesInAll the number of all its queues
- * @param keyedQueues the ids of those with key fields, of which other instances may have parts; at most
- *     {@value Sampler#MAX_IDS}
- * @param waitingInAll the number of requests waiting in all its queues
- * @param queues the {@value Sampler#MAX_QUEUES} queues with the most waiting requests, and up to
- *     {@value Sampler#MAX_FURTHER_QUEUES} further ones with key fields
  */
 public record InstanceStatus(
         String address,
         String health,
         ProcessInfo process,
         List<RecentClient> recentClients,
-        int queuesInAll,
-        List<String> keyedQueues,
-        long waitingInAll,
-        List<QueueStatus> queues,
+        InstanceQueues queues,
         List<AssignedPartition> partitions) {
 
     /** @param lastAt the second of its last decision, ms since the epoch */
@@ -56,156 +38,18 @@ public record InstanceStatus(
     }
 
     /**
-     * The rules and the state of a queue.
+     * The queues of an instance.
      *
-     * @param deleted whether the queue was deleted, or got another key; it admits no more requests and drains by these
-     *     rules
-     * @param keys the number of keys in use; null if the queue has no key fields. If it has, the rules apply to
-     *     each key
-     * @param limit null if the queue has no rate
-     * @param maxWaitMs null if there is no bound
-     * @param waitsMs the waits of requests that were released in the last minute
-     * @param drainMs the time until all waiting requests are released; with key fields, that of the slowest key of
-     *     {@code longest}
-     * @param longest the keys with the most waiting requests; empty if the queue has no key fields
-     * @param inFlight the released requests that have not ended
-     * @param orders the commands of operators that are in effect
+     * @param count the number of all its queues
+     * @param keyed the ids of those with key fields, of which other instances may have parts; at most
+     *     {@value Sampler#MAX_IDS}
+     * @param waiting the number of requests waiting in all its queues
+     * @param fullest the {@value Sampler#MAX_QUEUES} queues with the most waiting requests, and up to
+     *     {@value Sampler#MAX_FURTHER_QUEUES} further ones with key fields
      */
-    public record QueueStatus(
-            String id,
-            boolean deleted,
-            Long keys,
-            Long limit,
-            long perMs,
-            long burst,
-            long capacity,
-            Long maxWaitMs,
-            Histogram.Reading waitsMs,
-            long drainMs,
-            List<QueueView.KeyView> longest,
-            List<TierStatus> tiers,
-            InFlightStatus inFlight,
-            OrdersStatus orders) {
+    public record InstanceQueues(int count, List<String> keyed, long waiting, List<QueueStatus> fullest) {
 
-        private static final Comparator<QueueView.KeyView> MOST_WAITING = Comparator.comparingLong(
-                        QueueView.KeyView::waiting)
-                .thenComparingLong(QueueView.KeyView::oldestWaitMs)
-                .reversed()
-                .thenComparing(of -> new TreeMap<>(of.key()).toString());
-
-        long waiting() {
-            return tiers.stream().mapToLong(TierStatus::waiting).sum();
-        }
-
-        /** Adds another instance's part of the same queue. */
-        QueueStatus plus(QueueStatus other) {
-            Map<String, TierStatus> byName = new TreeMap<>(Comparator.nullsFirst(Comparator.naturalOrder()));
-            Stream.concat(tiers.stream(), other.tiers.stream())
-                    .forEach(tier -> byName.merge(tier.tier, tier, TierStatus::plus));
-            return new QueueStatus(
-                    id,
-                    deleted,
-                    keys == null ? other.keys : other.keys == null ? keys : (Long) (keys + other.keys),
-                    limit,
-                    perMs,
-                    burst,
-                    capacity,
-                    maxWaitMs,
-                    waitsMs == null ? other.waitsMs : other.waitsMs == null ? waitsMs : waitsMs.plus(other.waitsMs),
-                    Math.max(drainMs, other.drainMs),
-                    Stream.concat(longest.stream(), other.longest.stream())
-                            .sorted(MOST_WAITING)
-                            .limit(Sampler.MAX_KEYS)
-                            .toList(),
-                    List.copyOf(byName.values()),
-                    inFlight.plus(other.inFlight),
-                    orders.plus(other.orders));
-        }
-    }
-
-    /**
-     * The released requests of a queue that have not ended.
-     *
-     * @param most the most slots of the queue or, with key fields, of each key; null if it has no such limit
-     * @param requests how many are in flight
-     * @param slots the slots that these occupy
-     * @param retries how many wait for another attempt
-     * @param oldestMs how long the oldest has been in flight; null if none is
-     */
-    public record InFlightStatus(Long most, long requests, long slots, long retries, Long oldestMs) {
-
-        static InFlightStatus of(QueueView view) {
-            InFlightRules limits = view.rules().inFlight();
-            QueueView.InFlightView inFlight = view.inFlight();
-            return new InFlightStatus(
-                    limits == null ? null : (Long) limits.most(),
-                    inFlight.requests(),
-                    inFlight.slots(),
-                    inFlight.retries(),
-                    inFlight.oldestMs());
-        }
-
-        InFlightStatus plus(InFlightStatus other) {
-            return new InFlightStatus(
-                    most == null ? other.most : most,
-                    requests + other.requests,
-                    slots + other.slots,
-                    retries + other.retries,
-                    InstanceSecond.maximum(oldestMs, other.oldestMs));
-        }
-    }
-
-    /**
-     * The commands of operators that are in effect for a queue.
-     *
-     * @param paused null if the queue is not paused
-     * @param draining null if the queue admits requests
-     * @param purging whether requests are being purged
-     * @param keys the number of keys with commands of their own
-     */
-    public record OrdersStatus(OrderStatus paused, OrderStatus draining, boolean purging, long keys) {
-
-        static OrdersStatus of(OrdersView orders) {
-            return new OrdersStatus(
-                    orders.paused().map(OrderStatus::of).orElse(null),
-                    orders.draining().map(OrderStatus::of).orElse(null),
-                    orders.isPurging(),
-                    orders.keys());
-        }
-
-        OrdersStatus plus(OrdersStatus other) {
-            return new OrdersStatus(
-                    paused == null ? other.paused : paused,
-                    draining == null ? other.draining : draining,
-                    purging || other.purging,
-                    keys + other.keys);
-        }
-    }
-
-    /**
-     * A command of an operator.
-     *
-     * @param author null if unknown
-     * @param since when it was sent, ms since the epoch
-     */
-    public record OrderStatus(String author, String reason, long since) {
-
-        static OrderStatus of(QueueCommand.Origin origin) {
-            return new OrderStatus(origin.author().orElse(null), origin.reason(), origin.atMs());
-        }
-    }
-
-    /**
-     * A tier of a queue.
-     *
-     * @param tier null for requests without a tier
-     * @param slots the slots that its requests in flight occupy
-     */
-    public record TierStatus(String tier, int priority, int weight, long waiting, long slots) {
-
-        TierStatus plus(TierStatus other) {
-            return new TierStatus(tier, priority, weight, waiting + other.waiting, slots + other.slots);
-        }
+        static final InstanceQueues NONE = new InstanceQueues(0, List.of(), 0, List.of());
     }
 
     /**

@@ -1,25 +1,22 @@
 package dev.weir.live;
 
+import dev.weir.prometheus.MetricSource;
 import java.util.ArrayList;
 import java.util.Comparator;
 import java.util.List;
 import java.util.Map;
 import java.util.Set;
-import java.util.function.Supplier;
 import org.apache.kafka.common.TopicPartition;
-import org.apache.kafka.streams.KafkaStreams;
 import org.apache.kafka.streams.TaskMetadata;
 import org.apache.kafka.streams.ThreadMetadata;
 
 /**
  * The partitions that are assigned to this instance, and their lag.
  *
- * @param applications the applications by name
- * @param lags returns the lag of each partition that is read
+ * @param applications the applications
  * @param policiesTopic the topic whose partition is listed as application {@code policies}
  */
-record PartitionStatus(
-        Map<String, KafkaStreams> applications, Supplier<Map<TopicPartition, Long>> lags, String policiesTopic) {
+record PartitionStatus(MetricSource.Applications applications, String policiesTopic) {
 
     static final String ACTIVE = "active";
 
@@ -31,8 +28,8 @@ record PartitionStatus(
     /** Returns no partitions of an application that is not running. */
     List<InstanceStatus.AssignedPartition> partitions() {
         List<InstanceStatus.AssignedPartition> partitions = new ArrayList<>();
-        Map<TopicPartition, Long> read = lags.get();
-        applications.forEach((name, streams) -> {
+        Map<TopicPartition, Long> read = applications.lags().get();
+        applications.streams().forEach((name, streams) -> {
             if (streams.state().isRunningOrRebalancing()) {
                 for (ThreadMetadata thread : streams.metadataForLocalThreads()) {
                     thread.activeTasks().forEach(task -> partitions.add(of(name, task, ACTIVE, read)));

@@ -5,7 +5,6 @@ import dev.weir.metrics.LimitedRequest;
 import dev.weir.metrics.RecentRing;
 import dev.weir.prometheus.MetricSource;
 import dev.weir.shape.QueueView;
-import dev.weir.shape.rules.QueueRules;
 import java.util.ArrayDeque;
 import java.util.ArrayList;
 import java.util.Comparator;
@@ -79,10 +78,10 @@ public final class Sampler implements AutoCloseable {
     public Sampler(MetricSource source, String address, String policiesTopic) {
         this.source = source;
         this.address = address;
-        partitionStatus = new PartitionStatus(source.applications(), source.lags(), policiesTopic);
+        partitionStatus = new PartitionStatus(source.applications(), policiesTopic);
         recentCounts = new RecentCounts(source.metrics());
         limited = source.metrics().limited().since(Long.MAX_VALUE).added();
-        now = new InstanceStatus(address, health(), PROCESS, List.of(), 0, List.of(), 0, List.of(), List.of());
+        now = new InstanceStatus(address, health(), PROCESS, List.of(), InstanceStatus.InstanceQueues.NONE, List.of());
         thread = Executors.newSingleThreadScheduledExecutor(task -> {
             Thread sampling = new Thread(task, "live");
             sampling.setDaemon(true);
@@ -159,10 +158,11 @@ public final class Sampler implements AutoCloseable {
         minutes.add(seconds.getLast());
         addLimited(lastSecondMs(nowMs), done);
         now = new InstanceStatus(
-                address,
-                health(),
-                PROCESS,
-                recentCounts.recentClients(),
+                address, health(), PROCESS, recentCounts.recentClients(), queues(views, reported), partitions);
+    }
+
+    private InstanceStatus.InstanceQueues queues(List<QueueView> views, List<QueueView> reported) {
+        return new InstanceStatus.InstanceQueues(
                 views.size(),
                 views.stream()
                         .filter(QueueView::hasSeveralBuckets)
@@ -170,8 +170,7 @@ public final class Sampler implements AutoCloseable {
                         .limit(MAX_IDS)
                         .toList(),
                 views.stream().mapToLong(QueueView::waiting).sum(),
-                reported.stream().map(this::queueStatus).toList(),
-                partitions);
+                reported.stream().map(this::queueStatus).toList());
     }
 
     private void addLimited(long secondMs, CounterSnapshot done) {
@@ -230,38 +229,33 @@ public final class Sampler implements AutoCloseable {
                         .toList());
     }
 
-    private InstanceStatus.QueueStatus queueStatus(QueueView view) {
-        QueueRules rules = view.rules();
-        return new InstanceStatus.QueueStatus(
-                rules.id(),
-                view.isDeleted(),
+    private QueueStatus queueStatus(QueueView view) {
+        String id = view.rules().id();
+        List<QueueView.KeyView> longest =
+                view.longest().stream().limit(MAX_KEYS).toList(); // most waiting first
+        return new QueueStatus(
+                id,
                 view.buckets() instanceof QueueView.SeveralBuckets several ? (Long) several.keys() : null,
-                rules.hasRate() ? (Long) rules.limit() : null,
-                rules.perMs(),
-                rules.burst(),
-                rules.capacity(),
-                rules.maxWaitMs() == QueueRules.NO_MAX_WAIT ? null : rules.maxWaitMs(),
-                recentCounts.waitsMs(rules.id()),
-                view.drainMs(),
-                view.longest().stream().limit(MAX_KEYS).toList(), // most waiting first
-                tiers(view),
-                InstanceStatus.InFlightStatus.of(view),
-                InstanceStatus.OrdersStatus.of(view.orders()));
+                QueueStatus.RulesStatus.of(view),
+                recentCounts.waitsMs(id),
+                new QueueStatus.BacklogStatus(view.drainMs(), longest, tiers(view)),
+                QueueStatus.InFlightStatus.of(view),
+                QueueStatus.OrdersStatus.of(view.orders()));
     }
 
     /** Returns the first tiers, and the sum of the others. Those that producers invent come after those of the rules. */
-    private static List<InstanceStatus.TierStatus> tiers(QueueView view) {
+    private static List<QueueStatus.TierStatus> tiers(QueueView view) {
         List<QueueView.TierView> ordered = new ArrayList<>(view.tiers());
         ordered.sort(Comparator.comparing(
                 tier -> tier.tier() != null && !view.rules().namesTier(tier.tier())));
         Map<String, Long> slots = view.inFlight().slotsByTier();
-        List<InstanceStatus.TierStatus> tiers = new ArrayList<>();
+        List<QueueStatus.TierStatus> tiers = new ArrayList<>();
         long others = 0;
         long otherSlots = view.inFlight().slots();
         for (QueueView.TierView tier : ordered) {
             if (tiers.size() < MAX_TIERS) {
                 long slotsOfTier = slots.getOrDefault(tier.tier() == null ? "" : tier.tier(), 0L);
-                tiers.add(new InstanceStatus.TierStatus(
+                tiers.add(new QueueStatus.TierStatus(
                         tier.tier(), tier.share().priority(), tier.share().weight(), tier.waiting(), slotsOfTier));
                 otherSlots -= slotsOfTier;
             } else {
@@ -269,7 +263,7 @@ public final class Sampler implements AutoCloseable {
             }
         }
         if (others > 0 || otherSlots > 0) {
-            tiers.add(new InstanceStatus.TierStatus(EnforcerMetrics.OTHER, 0, 1, others, otherSlots));
+            tiers.add(new QueueStatus.TierStatus(EnforcerMetrics.OTHER, 0, 1, others, otherSlots));
         }
         return tiers;
     }

@@ -14,8 +14,7 @@ import org.apache.kafka.streams.KafkaStreams;
 /**
  * The sources of an enforcer's metrics.
  *
- * @param applications the Kafka Streams applications by name ({@code deciding}, {@code shaping})
- * @param lags returns the lag of each partition that the applications read, as of the last fetch
+ * @param applications the Kafka Streams applications
  * @param metrics the counters of the processors
  * @param policies the policies and queues in force
  * @param memory the budget of the caches
@@ -24,11 +23,19 @@ import org.apache.kafka.streams.KafkaStreams;
  * @param partitions the partitions of the request topic and of the state
  */
 public record MetricSource(
-        Map<String, KafkaStreams> applications,
-        Supplier<Map<TopicPartition, Long>> lags,
+        Applications applications,
         EnforcerMetrics metrics,
         PolicyRegistry policies,
         CacheBudget memory,
         Supplier<List<QueueView>> queues,
         Supplier<? extends Enum<?>> health,
-        RequestPartitions partitions) {}
+        RequestPartitions partitions) {
+
+    /**
+     * The Kafka Streams applications.
+     *
+     * @param streams the applications by name ({@code deciding}, {@code shaping})
+     * @param lags returns the lag of each partition that they read, as of the last fetch
+     */
+    public record Applications(Map<String, KafkaStreams> streams, Supplier<Map<TopicPartition, Long>> lags) {}
+}

@@ -18,7 +18,8 @@ public final class PrometheusMetrics implements AutoCloseable {
     /** @param others further collectors */
     public PrometheusMetrics(MetricSource source, List<MultiCollector> others) {
         registry.getPrometheusRegistry().register(new WeirMetricsCollector(source));
-        registry.getPrometheusRegistry().register(new StreamsMetricsCollector(source.applications()));
+        registry.getPrometheusRegistry()
+                .register(new StreamsMetricsCollector(source.applications().streams()));
         others.forEach(registry.getPrometheusRegistry()::register);
     }
 

@@ -143,8 +143,8 @@ public final class Enforcer implements AutoCloseable {
         queries = new QueryService(
                 policies, owners, new PartitionOwners(shaping.streams(), self), queues, config, Clock.systemUTC());
         MetricSource source = new MetricSource(
-                Map.of("deciding", deciding.streams(), "shaping", shaping.streams()),
-                this::lags,
+                new MetricSource.Applications(
+                        Map.of("deciding", deciding.streams(), "shaping", shaping.streams()), this::lags),
                 enforcerMetrics,
                 policies,
                 memory,

@@ -34,30 +34,22 @@ class ClusterTimelineTest {
                         "RUNNING",
                         new InstanceStatus.ProcessInfo("1.2.3", denied),
                         List.of(new InstanceStatus.RecentClient("greedy", denied)),
-                        30,
-                        List.of(),
-                        denied,
-                        List.of(queue("empty", 0), queue(address, denied)),
+                        new InstanceStatus.InstanceQueues(
+                                30, List.of(), denied, List.of(queue("empty", 0), queue(address, denied))),
                         List.of()));
     }
 
-    private static final InstanceStatus.OrdersStatus NO_ORDERS = new InstanceStatus.OrdersStatus(null, null, false, 0);
+    private static final QueueStatus.OrdersStatus NO_ORDERS = new QueueStatus.OrdersStatus(null, null, false, 0);
 
-    private static InstanceStatus.QueueStatus queue(String id, long waiting) {
-        return new InstanceStatus.QueueStatus(
+    private static QueueStatus queue(String id, long waiting) {
+        return new QueueStatus(
                 id,
-                false,
                 null,
-                1L,
-                1,
-                1,
-                1,
+                new QueueStatus.RulesStatus(false, new QueueStatus.RateStatus(1, 1, 1), 1, null),
                 null,
-                null,
-                0,
-                List.of(),
-                List.of(new InstanceStatus.TierStatus(null, 0, 1, waiting, 0)),
-                new InstanceStatus.InFlightStatus(null, 0, 0, 0, null),
+                new QueueStatus.BacklogStatus(
+                        0, List.of(), List.of(new QueueStatus.TierStatus(null, 0, 1, waiting, 0))),
+                new QueueStatus.InFlightStatus(null, 0, 0, 0, null),
                 NO_ORDERS);
     }
 
@@ -162,16 +154,16 @@ class ClusterTimelineTest {
         together.add(4_500, keyed("a", 3, 10, null, null), others, Set.of());
         assertThat(together.since(0).overview().queues()).singleElement().satisfies(queue -> {
             assertThat(queue.keys()).isEqualTo(7);
-            assertThat(queue.limit()).isEqualTo(5);
-            assertThat(queue.drainMs()).isEqualTo(2_000);
-            assertThat(queue.longest())
+            assertThat(queue.rules().rate().limit()).isEqualTo(5);
+            assertThat(queue.backlog().drainMs()).isEqualTo(2_000);
+            assertThat(queue.backlog().longest())
                     .extracting(key -> key.key().get("to"))
                     .containsExactly("b0", "b1", "b2", "b3", "b4", "b5", "a0", "a1");
-            assertThat(queue.tiers())
+            assertThat(queue.backlog().tiers())
                     .containsExactly(
-                            new InstanceStatus.TierStatus(null, 0, 1, 10, 4),
-                            new InstanceStatus.TierStatus("gold", 0, 1, 20, 4));
-            assertThat(queue.inFlight()).isEqualTo(new InstanceStatus.InFlightStatus(6L, 6, 8, 4, 200L));
+                            new QueueStatus.TierStatus(null, 0, 1, 10, 4),
+                            new QueueStatus.TierStatus("gold", 0, 1, 20, 4));
+            assertThat(queue.inFlight()).isEqualTo(new QueueStatus.InFlightStatus(6L, 6, 8, 4, 200L));
         });
         assertThat(together.since(0).ticks().get(0).queues())
                 .containsExactly(new InstanceSecond.QueueSecond(
@@ -199,22 +191,17 @@ class ClusterTimelineTest {
     private static InstanceReport keyed(String address, long keys, long waiting, Long oldestWaitMs, String tier) {
         InstanceSecond.QueueSecond inSecond = new InstanceSecond.QueueSecond(
                 "hooks", waiting, oldestWaitMs, 1, 2, List.of(new InstanceSecond.TierSecond(tier, waiting)));
-        InstanceStatus.QueueStatus now = new InstanceStatus.QueueStatus(
+        List<QueueView.KeyView> longest = LongStream.range(0, 6)
+                .mapToObj(i -> new QueueView.KeyView(Map.of("to", address + i), waiting - i, waiting, i, 0, 2))
+                .toList();
+        QueueStatus now = new QueueStatus(
                 "hooks",
-                false,
                 keys,
-                5L,
-                1_000,
-                1,
-                100,
+                new QueueStatus.RulesStatus(false, new QueueStatus.RateStatus(5, 1_000, 1), 100, null),
                 null,
-                null,
-                100 * waiting,
-                LongStream.range(0, 6)
-                        .mapToObj(i -> new QueueView.KeyView(Map.of("to", address + i), waiting - i, waiting, i, 0, 2))
-                        .toList(),
-                List.of(new InstanceStatus.TierStatus(tier, 0, 1, waiting, 4)),
-                new InstanceStatus.InFlightStatus(6L, 3, 4, 2, 10 * waiting),
+                new QueueStatus.BacklogStatus(
+                        100 * waiting, longest, List.of(new QueueStatus.TierStatus(tier, 0, 1, waiting, 4))),
+                new QueueStatus.InFlightStatus(6L, 3, 4, 2, 10 * waiting),
                 NO_ORDERS);
         return new InstanceReport(
                 List.of(new InstanceSecond(2_000, Map.of(), 0, ONE_AND_ONE, 0L, List.of(inSecond))),
@@ -223,10 +210,7 @@ class ClusterTimelineTest {
                         "RUNNING",
                         null,
                         List.of(),
-                        3,
-                        List.of("empty", "hooks"),
-                        waiting,
-                        List.of(now),
+                        new InstanceStatus.InstanceQueues(3, List.of("empty", "hooks"), waiting, List.of(now)),
                         List.of()));
     }
 
@@ -245,7 +229,9 @@ class ClusterTimelineTest {
                 json.replace("\"bounds\":[1,", "\"bounds\":[3,"),
                 json.replace("\"latenciesMs\"", "\"latencies\""),
                 json.replace("\"recentClients\"", "\"people\""),
-                json.replace("\"keyedQueues\"", "\"keyed\""),
+                json.replace("\"keyed\"", "\"keyedQueues\""),
+                json.replace("\"rules\"", "\"rule\""),
+                json.replace("\"backlog\"", "\"waiting\""),
                 "[]",
                 "")) {
             assertThatThrownBy(() -> InstanceReport.read(other)).isInstanceOf(IllegalArgumentException.class);

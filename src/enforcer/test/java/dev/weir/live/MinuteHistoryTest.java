@@ -88,7 +88,8 @@ class MinuteHistoryTest {
         add(MINUTE);
         add(2 * MINUTE);
         add(3 * MINUTE);
-        InstanceStatus now = new InstanceStatus("a", "RUNNING", null, List.of(), 0, List.of(), 0, List.of(), List.of());
+        InstanceStatus now =
+                new InstanceStatus("a", "RUNNING", null, List.of(), InstanceStatus.InstanceQueues.NONE, List.of());
         InstanceReport report = new InstanceReport(history.since(0), now);
         InstanceReport behind = new InstanceReport(history.since(0).subList(0, 1), now);
         long nowMs = 3 * MINUTE + 1_000;

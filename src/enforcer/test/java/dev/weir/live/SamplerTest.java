@@ -35,8 +35,7 @@ class SamplerTest {
     private final List<QueueView> queues = new ArrayList<>();
     private final Sampler sampler = new Sampler(
             new MetricSource(
-                    Map.of(),
-                    Map::of,
+                    new MetricSource.Applications(Map.of(), Map::of),
                     metrics,
                     new PolicyRegistry(),
                     new CacheBudget(0),
@@ -101,14 +100,12 @@ class SamplerTest {
         IntStream.range(5, Sampler.MAX_QUEUES + 5).forEach(i -> expected.add(0, "single" + i));
         IntStream.range(0, Sampler.MAX_FURTHER_QUEUES).forEach(i -> expected.add("keyed" + i));
         InstanceReport report = sample();
-        assertThat(report.now().queues())
-                .extracting(InstanceStatus.QueueStatus::id)
-                .isEqualTo(expected);
+        assertThat(report.now().queues().fullest()).extracting(QueueStatus::id).isEqualTo(expected);
         assertThat(report.seconds().get(report.seconds().size() - 1).queues())
                 .extracting(InstanceSecond.QueueSecond::id)
                 .isEqualTo(expected);
-        assertThat(report.now().queuesInAll()).isEqualTo(queues.size());
-        assertThat(report.now().keyedQueues()).hasSize(Sampler.MAX_FURTHER_QUEUES + 5);
+        assertThat(report.now().queues().count()).isEqualTo(queues.size());
+        assertThat(report.now().queues().keyed()).hasSize(Sampler.MAX_FURTHER_QUEUES + 5);
     }
 
     @Test
@@ -117,8 +114,8 @@ class SamplerTest {
             addQueue("keyed" + i, 0, 2L);
         }
         InstanceReport report = sample();
-        assertThat(report.now().keyedQueues()).hasSize(Sampler.MAX_IDS).doesNotHaveDuplicates();
-        assertThat(report.now().queuesInAll()).isEqualTo(Sampler.MAX_IDS + 5);
+        assertThat(report.now().queues().keyed()).hasSize(Sampler.MAX_IDS).doesNotHaveDuplicates();
+        assertThat(report.now().queues().count()).isEqualTo(Sampler.MAX_IDS + 5);
     }
 
     @Test

@@ -51,8 +51,7 @@ class WeirMetricsCollectorTest {
                 new QueueView.BacklogView(tiers.size(), tiers.size(), tiers, 0L, 0),
                 new QueueView.OneBucket(0, 0L));
         MetricSource source = new MetricSource(
-                Map.of(),
-                Map::of,
+                new MetricSource.Applications(Map.of(), Map::of),
                 new EnforcerMetrics(),
                 new PolicyRegistry(),
                 new CacheBudget(0),
@@ -78,8 +77,7 @@ class WeirMetricsCollectorTest {
         QueueView queue = QueueView.ofNoBuckets(rules)
                 .withOrders(new OrdersView(Optional.of(origin), Optional.empty(), false, 3, List.of()));
         MetricSource source = new MetricSource(
-                Map.of(),
-                Map::of,
+                new MetricSource.Applications(Map.of(), Map::of),
                 new EnforcerMetrics(),
                 new PolicyRegistry(),
                 new CacheBudget(0),
@@ -103,8 +101,7 @@ class WeirMetricsCollectorTest {
     @Test
     void every_reason_of_dead_letters_is_there_from_the_start() {
         MetricSource source = new MetricSource(
-                Map.of(),
-                Map::of,
+                new MetricSource.Applications(Map.of(), Map::of),
                 new EnforcerMetrics(),
                 new PolicyRegistry(),
                 new CacheBudget(0),
