@@ -200,7 +200,8 @@ class DocumentationTest {
         assertThat(shown)
                 .usingRecursiveComparison()
                 .ignoringFields("kafka", "registry")
-                .ignoringFields("service.listener.healthPort", "service.tokens.read") // the defaults depend on other keys
+                .ignoringFields(
+                        "service.listener.healthPort", "service.tokens.read") // the defaults depend on other keys
                 .isEqualTo(WeirConfig.DEFAULTS.withStateDirectory(
                         Path.of("/tmp", "weir"))); // tests have another java.io.tmpdir
     }

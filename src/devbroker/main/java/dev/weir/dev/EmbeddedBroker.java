@@ -69,6 +69,7 @@ public final class EmbeddedBroker implements AutoCloseable {
             share.coordinator.state.topic.min.isr=1
             share.coordinator.state.topic.num.partitions=1
             group.initial.rebalance.delay.ms=0
+            metric.reporters=
             group.min.session.timeout.ms=500
             log.cleaner.dedupe.buffer.size=16777216
             """;

@@ -76,6 +76,7 @@ public final class StreamsSettings {
     private static Properties streams(WeirConfig config, String applicationId, int threads) {
         Properties settings = new Properties();
         settings.put(StreamsConfig.BOOTSTRAP_SERVERS_CONFIG, KafkaSettings.DEFAULT_BOOTSTRAP_SERVERS);
+        settings.putAll(KafkaSettings.WITHOUT_REPORTERS);
         settings.put(StreamsConfig.APPLICATION_ID_CONFIG, applicationId);
         settings.put(StreamsConfig.NUM_STREAM_THREADS_CONFIG, threads);
         settings.put(StreamsConfig.STATE_DIR_CONFIG, config.state().directory().toString());

@@ -7,6 +7,7 @@ import java.util.HashMap;
 import java.util.Map;
 import java.util.Properties;
 import java.util.Set;
+import org.apache.kafka.clients.CommonClientConfigs;
 import org.apache.kafka.clients.admin.AdminClientConfig;
 import org.apache.kafka.clients.consumer.ConsumerConfig;
 import org.apache.kafka.clients.producer.ProducerConfig;
@@ -33,6 +34,15 @@ public final class KafkaSettings {
 
     /** The maximum size of a produce request: a record as large as any, plus its headers. */
     public static final String MAX_REQUEST_BYTES = String.valueOf(4 << 20);
+
+    /**
+     * What all of Weir's Kafka clients leave out, unless the configuration says otherwise. Kafka Streams has some hundred
+     * metrics for each store. Registering them for JMX, and naming them for brokers that collect metrics of clients
+     * (KIP-714), takes a third of the time in which a task starts or ends.
+     */
+    public static final Map<String, String> WITHOUT_REPORTERS = Map.of(
+            CommonClientConfigs.METRIC_REPORTER_CLASSES_CONFIG, "",
+            CommonClientConfigs.ENABLE_METRICS_PUSH_CONFIG, "false");
 
     private KafkaSettings() {}
 
@@ -93,6 +103,7 @@ public final class KafkaSettings {
     private static Properties client(WeirConfig config, Set<String> known, String prefix) {
         Properties settings = new Properties();
         settings.put("bootstrap.servers", DEFAULT_BOOTSTRAP_SERVERS);
+        settings.putAll(WITHOUT_REPORTERS);
         for (Map.Entry<String, String> entry : config.kafka().entrySet()) {
             if (known.contains(entry.getKey()) || entry.getKey().startsWith(PROVIDERS)) {
                 settings.put(entry.getKey(), entry.getValue());
