@@ -15,10 +15,10 @@ final class AdmissionRules {
 
     private static final long NANOS_PER_MS = 1_000_000;
 
-    private final PartitionBuckets buckets;
+    private final PartitionQueues buckets;
     private final OperatorOrders orders;
 
-    AdmissionRules(PartitionBuckets buckets, OperatorOrders orders) {
+    AdmissionRules(PartitionQueues buckets, OperatorOrders orders) {
         this.buckets = buckets;
         this.orders = orders;
     }
@@ -28,8 +28,8 @@ final class AdmissionRules {
      *
      * @param inForce the rules in force, null if the queue was deleted
      */
-    QueueBuckets inUse(String id, QueueRules inForce, long nowNanos) {
-        QueueBuckets queue = buckets.queue(id);
+    PartitionQueue inUse(String id, QueueRules inForce, long nowNanos) {
+        PartitionQueue queue = buckets.queue(id);
         return queue == null || !queue.canAdopt(inForce) && queue.isUnused(nowNanos) ? null : queue;
     }
 
@@ -39,7 +39,7 @@ final class AdmissionRules {
      *
      * @param queue the queue that is in use, null if there is none
      */
-    static QueueRules admitting(QueueRules inForce, QueueBuckets queue) {
+    static QueueRules admitting(QueueRules inForce, PartitionQueue queue) {
         return queue == null || queue.canAdopt(inForce) ? inForce : null;
     }
 
@@ -59,10 +59,10 @@ final class AdmissionRules {
         if (!isCancel(admission) && orders.drains(BucketId.of(admission))) {
             return QueueDecisions.draining(admission, nowNanos / NANOS_PER_MS);
         }
-        QueueBuckets queue = buckets.queue(admission.queue());
+        PartitionQueue queue = buckets.queue(admission.queue());
         boolean isFull = queue != null
                 && current.total() != null
-                && queue.isFull(priority(admission, current, nowNanos))
+                && queue.isTotalFull(priority(admission, current, nowNanos))
                 && !isCancel(admission);
         return isFull ? full(admission, current.total(), queue.retryAfterMs(nowNanos), nowNanos) : null;
     }

@@ -9,12 +9,12 @@ import dev.weir.event.Release;
 import dev.weir.event.Request;
 import dev.weir.event.RequestKind;
 import dev.weir.shape.backlog.Head;
+import dev.weir.shape.backlog.QueueEntry;
+import dev.weir.shape.backlog.QueueEntry.Attempted;
+import dev.weir.shape.backlog.QueueEntry.Phase.Backoff;
+import dev.weir.shape.backlog.QueueEntry.Phase.InFlight;
+import dev.weir.shape.backlog.QueueEntry.Waiting;
 import dev.weir.shape.backlog.QueueStore.Place;
-import dev.weir.shape.backlog.Slot;
-import dev.weir.shape.backlog.Slot.Attempted;
-import dev.weir.shape.backlog.Slot.Phase.Backoff;
-import dev.weir.shape.backlog.Slot.Phase.InFlight;
-import dev.weir.shape.backlog.Slot.Waiting;
 import dev.weir.shape.backlog.WaitingRequests;
 import dev.weir.shape.backlog.WorkBudget;
 import dev.weir.shape.rules.BucketId;
@@ -58,13 +58,12 @@ final class AttemptLifecycle {
      * @param before what is at its place
      * @param atNanos when a worker can begin
      */
-    Release.Attempt begin(Head head, Slot before, long atNanos, InFlightRules limits) {
-        Place place = head.head(); // the head of a flow changes with it
-        long charge = requests.expectedService(place.flow(), head.headCost());
-        InFlight lasting = lasting(head.headCost(), charge, atNanos, limits);
+    Release.Attempt begin(Head head, QueueEntry before, long atNanos, InFlightRules limits) {
+        long charge = requests.expectedService(head.flow(), head.cost());
+        InFlight lasting = lasting(head.cost(), charge, atNanos, limits);
         Attempted begun = begun(before, lasting);
         requests.release(head, before, begun);
-        return new Release.Attempt(begun.attempt(), receipt(place, begun).text(), limits.ackTimeoutMs());
+        return new Release.Attempt(begun.attempt(), receipt(head.place(), begun).text(), limits.ackTimeoutMs());
     }
 
     private static InFlight lasting(long cost, long charge, long atNanos, InFlightRules limits) {
@@ -72,7 +71,7 @@ final class AttemptLifecycle {
         return new InFlight(limits.slots(cost), atMs, atMs + limits.ackTimeoutMs(), false, charge);
     }
 
-    private static Attempted begun(Slot before, InFlight lasting) {
+    private static Attempted begun(QueueEntry before, InFlight lasting) {
         return before instanceof Attempted retry
                 ? new Attempted(retry.request(), retry.attempt() + 1, retry.failures(), lasting, retry.error())
                 : new Attempted(((Waiting) before).released(), 1, 0, lasting, null);

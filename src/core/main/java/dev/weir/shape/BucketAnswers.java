@@ -87,8 +87,8 @@ record BucketAnswers(
     private Long nextReleaseNanos() {
         Head next = requests.next();
         boolean isUnknown =
-                next == null || isPaused || terms.rules().total() != null || !requests.hasSlots(next.headCost());
-        return isUnknown ? null : (Long) terms.turnNanos(next.headCost(), clockNanos);
+                next == null || isPaused || terms.rules().total() != null || !requests.hasSlots(next.cost());
+        return isUnknown ? null : (Long) terms.turnNanos(next.cost(), clockNanos);
     }
 
     private QueueView.ScheduledView scheduled() {

@@ -15,7 +15,7 @@ import java.util.List;
  * @param perMs the time for {@code limit}, in milliseconds
  * @param burst the burst in those rules, in tokens
  * @param outflow what the bucket has released
- * @param contents a summary of what waits; null if it must be restored from the slots, and for a queue without key
+ * @param contents a summary of what waits; null if the requests must be read, and for a queue without key
  * @param schedule a summary of what waits for its time
  * @param timers the timers of a cold bucket; empty if the bucket is hot
  */

@@ -62,21 +62,21 @@ record BucketTerms(QueueRules rules, Pacing pacing, Pacing total, OutflowState o
 
     /** Returns when the pace permits the next request to leave, possibly in the past, but not before it was queued. */
     long earliestTurnNanos(Head next, long nowNanos) {
-        long paceNanos = pacing.earliestNanos(outflow.arrival(), next.headCost(), outflow.lastNanos());
-        return Math.max(paceNanos, Math.min(nowNanos, next.headEnqueuedAtMs() * NANOS_PER_MS)); // time may be set back
+        long paceNanos = pacing.earliestNanos(outflow.arrival(), next.cost(), outflow.lastNanos());
+        return Math.max(paceNanos, Math.min(nowNanos, next.enqueuedAtMs() * NANOS_PER_MS)); // time may be set back
     }
 
     /**
      * Returns how many tokens can leave from {@code atNanos} until {@code nanos} later by the pace; at least the next
-     * request's cost, and at least 1, since requests of cost 0 need a slot too.
+     * request's cost, and at least 1, since requests of cost 0 take their turn too.
      *
      * @param nextCost the cost of the next request
      * @param waiting the total cost of what waits
      */
     long tokensAt(long atNanos, long nanos, long nextCost, long waiting) {
         long aheadNanos = Math.max(0, outflow.arrival().ceilNanos() - atNanos);
-        long used = aheadNanos == 0 ? 0 : pacing.slotsIn(aheadNanos) + 1;
-        long atPace = Math.max(0, rules.burst() - used) + pacing.slotsIn(nanos);
+        long used = aheadNanos == 0 ? 0 : pacing.tokensIn(aheadNanos) + 1;
+        long atPace = Math.max(0, rules.burst() - used) + pacing.tokensIn(nanos);
         return Math.max(1, Math.min(waiting, Math.max(nextCost, atPace)));
     }
 

@@ -12,19 +12,19 @@ import java.util.Map;
 import java.util.Set;
 import java.util.TreeMap;
 import java.util.TreeSet;
-import java.util.function.ObjLongConsumer;
+import java.util.function.Function;
 
 /**
  * The timers of the cold buckets of a queue, that is, of those that are not on the heap.
  *
- * <p>In a queue with a total, a cold bucket can contend for a slot. Then it has up to two
- * timers. The first is in a wheel for the tier of its first request, at the time at which its own pace permits the
+ * <p>In a queue with a total, a cold bucket can contend. Then it has up to two timers. The first is in a wheel for the tier of its first request, at the time at which its own pace permits the
  * release. The second is at the time of the next expiry, if one of its requests expires.
  */
 final class ColdBuckets {
 
     private final String queue;
     private final KeyValueTable<TimerKey, BucketId> timers;
+    private final Function<BucketId, BucketState> states;
     private final TimingWheel due;
     private final Map<String, TimingWheel> contending = new TreeMap<>(); // by tier
     private final Set<String> changedTiers = new TreeSet<>(); // tiers whose buckets have to be counted again
@@ -32,10 +32,18 @@ final class ColdBuckets {
     private long steppedBackToNanos;
     private long steppedBackEpoch; // states of earlier epochs were written before time was set back
 
-    /** @param epoch see {@link QueueState#epoch} */
-    ColdBuckets(String queue, KeyValueTable<TimerKey, BucketId> timers, long epoch) {
+    /**
+     * @param epoch see {@link QueueState#epoch}
+     * @param states returns the state of a bucket that is cold, null for others
+     */
+    ColdBuckets(
+            String queue,
+            KeyValueTable<TimerKey, BucketId> timers,
+            long epoch,
+            Function<BucketId, BucketState> states) {
         this.queue = queue;
         this.timers = timers;
+        this.states = states;
         due = new TimingWheel(queue, null, timers, epoch);
     }
 
@@ -66,13 +74,17 @@ final class ColdBuckets {
         return added;
     }
 
-    /** Removes a bucket that was loaded, and its timers. */
-    void remove(BucketState state) {
-        size--;
-        for (TimerKey timer : state.timers()) {
-            wheel(timer).remove(timer);
-            noteChange(timer);
+    /** Removes a bucket with its timers, and returns its state; null if there is no such bucket. */
+    BucketState take(BucketId bucket) {
+        BucketState state = states.apply(bucket);
+        if (state != null) {
+            size--;
+            for (TimerKey timer : state.timers()) {
+                wheel(timer).remove(timer);
+                noteChange(timer);
+            }
         }
+        return state;
     }
 
     private void noteChange(TimerKey timer) {
@@ -82,11 +94,11 @@ final class ColdBuckets {
     }
 
     /** Passes on the number of buckets that contend in each tier in which it may have changed since the last call. */
-    void takeChangedCounts(ObjLongConsumer<String> counts) {
+    void takeChangedCounts(Contention counts) {
         for (String tier : changedTiers) {
             TimingWheel wheel = contending.get(tier);
             long number = wheel == null ? 0 : wheel.size();
-            counts.accept(tier, number);
+            counts.setColdCount(tier, number);
             if (number == 0) {
                 contending.remove(tier);
             }
@@ -116,18 +128,33 @@ final class ColdBuckets {
         return due.dueNanos();
     }
 
-    /** Returns a bucket that may be due, which must be loaded; null if the budget is spent before one is found. */
-    BucketId next(WorkBudget budget) {
-        return due.next(budget);
+    /** {@linkplain #take Takes} a bucket that may be due; null if the budget is spent before one is found. */
+    BucketState takeDue(WorkBudget budget) {
+        return takeNext(due, DueTime.NEVER, budget);
     }
 
     /**
-     * Returns a bucket that contends in a tier and may have its turn before a time, to the precision of its timer; it
-     * must be loaded. Null if there is none, or if the budget is spent before it is found.
+     * {@linkplain #take Takes} a bucket that contends in a tier and may have its turn before a time, to the precision of
+     * its timer; null if there is none, or if the budget is spent before it is found.
      */
-    BucketId nextContending(String tier, long untilNanos, WorkBudget budget) {
+    BucketState takeContending(String tier, long untilNanos, WorkBudget budget) {
         TimingWheel wheel = contending.get(tier);
-        return wheel == null || wheel.firstEndNanos() > untilNanos ? null : wheel.next(budget);
+        return wheel == null ? null : takeNext(wheel, untilNanos, budget);
+    }
+
+    private BucketState takeNext(TimingWheel wheel, long untilNanos, WorkBudget budget) {
+        BucketState taken = null;
+        BucketId next = next(wheel, untilNanos, budget);
+        while (next != null && taken == null) {
+            taken = take(next);
+            // without exactly-once, a crash can leave a timer of a bucket that is hot
+            next = taken == null ? next(wheel, untilNanos, budget) : null;
+        }
+        return taken;
+    }
+
+    private static BucketId next(TimingWheel wheel, long untilNanos, WorkBudget budget) {
+        return wheel.firstEndNanos() > untilNanos ? null : wheel.next(budget);
     }
 
     /** Returns the current epoch; see {@link QueueState#epoch}. */
@@ -146,9 +173,17 @@ final class ColdBuckets {
         return staleWheel() != null;
     }
 
-    /** Returns a bucket whose timer is stale, which must be loaded; null if the budget is spent before one is found. */
-    BucketId nextStale(WorkBudget budget) {
-        return staleWheel().nextStale(budget);
+    /** {@linkplain #take Takes} a bucket whose timer is stale; null if the budget is spent before one is found. */
+    BucketState takeStale(WorkBudget budget) {
+        BucketState taken = null;
+        for (TimingWheel wheel = staleWheel(); wheel != null && taken == null; wheel = staleWheel()) {
+            BucketId next = wheel.nextStale(budget);
+            if (next == null) {
+                return null;
+            }
+            taken = take(next);
+        }
+        return taken;
     }
 
     private TimingWheel staleWheel() {

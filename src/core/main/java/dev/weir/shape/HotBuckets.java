@@ -1,78 +1,108 @@
 package dev.weir.shape;
 
-import dev.weir.shape.timer.TimerQueue;
-import dev.weir.time.DueTime;
-import java.util.Comparator;
-import java.util.TreeSet;
+import dev.weir.shape.rules.BucketId;
+import java.util.HashSet;
+import java.util.LinkedHashMap;
+import java.util.LinkedHashSet;
+import java.util.List;
+import java.util.Map;
+import java.util.Set;
 
-/**
- * The buckets on the heap, of all queues of a partition: how many, the one that is due first, and the one due last
- * among those that can be unloaded. Each call takes O(log n). Unlike {@link TimerQueue}, it creates no objects besides
- * the nodes of its trees, since there is a timer for each key on the heap.
- */
+/** The hot buckets of a queue, that is, those on the heap. Each is scheduled among those of all queues. */
 final class HotBuckets {
 
-    private static final Comparator<LeakyBucketQueue> SOONEST_FIRST = (a, b) -> {
-        int byTime = Long.compare(a.scheduledNanos(), b.scheduledNanos());
-        return byTime != 0 ? byTime : Long.compare(a.scheduleOrder(), b.scheduleOrder());
-    };
+    private final BucketSchedule schedule;
+    private final Map<BucketId, LeakyBucketQueue> byId = new LinkedHashMap<>();
+    private final Set<LeakyBucketQueue> stale = new LinkedHashSet<>();
+    private final Set<BucketId> purging = new HashSet<>(); // those in which requests wait that are to be purged
 
-    private final TreeSet<LeakyBucketQueue> soonestFirst = new TreeSet<>(SOONEST_FIRST);
-    private final TreeSet<LeakyBucketQueue> unloadable = new TreeSet<>(SOONEST_FIRST);
-    private long nextOrder;
-    private long keys;
+    /** @param schedule the one of all queues of the partition */
+    HotBuckets(BucketSchedule schedule) {
+        this.schedule = schedule;
+    }
+
+    /** Returns a bucket; null if it is not hot. */
+    LeakyBucketQueue get(BucketId id) {
+        return byId.get(id);
+    }
+
+    /** Returns all buckets, in the order in which they were added. */
+    List<LeakyBucketQueue> all() {
+        return List.copyOf(byId.values());
+    }
+
+    /** Returns the bucket that was added first. There must be one. */
+    LeakyBucketQueue first() {
+        return byId.values().iterator().next();
+    }
+
+    int size() {
+        return byId.size();
+    }
 
     /** Adds a bucket without a schedule. */
     void add(LeakyBucketQueue bucket) {
-        keys += bucket.id().isKeyed() ? 1 : 0;
+        byId.put(bucket.id(), bucket);
+        schedule.add(bucket);
     }
 
     /** Removes a bucket and its schedule. */
     void remove(LeakyBucketQueue bucket) {
-        keys -= bucket.id().isKeyed() ? 1 : 0;
-        unschedule(bucket);
+        byId.remove(bucket.id());
+        stale.remove(bucket);
+        purging.remove(bucket.id());
+        schedule.remove(bucket);
     }
 
     /**
-     * Schedules a bucket, replacing its earlier schedule.
+     * Schedules a bucket after it has run.
      *
-     * @param nanos when it is due; {@link DueTime#NEVER} if it has nothing to do
-     * @param mayCool whether the bucket can be unloaded
+     * @param nanos when it is due
+     * @param isPurging whether requests wait in it that are to be purged
+     * @param mayCool whether it can be unloaded
      */
-    void schedule(LeakyBucketQueue bucket, long nanos, boolean mayCool) {
-        unschedule(bucket);
-        if (nanos == DueTime.NEVER) {
-            return;
+    void schedule(LeakyBucketQueue bucket, long nanos, boolean isPurging, boolean mayCool) {
+        if (isPurging) {
+            purging.add(bucket.id());
+        } else if (!purging.isEmpty()) {
+            purging.remove(bucket.id());
         }
-        bucket.scheduleAt(nanos, nextOrder++);
-        soonestFirst.add(bucket);
-        if (mayCool) {
-            unloadable.add(bucket);
-        }
+        schedule.schedule(bucket, nanos, mayCool);
     }
 
-    private void unschedule(LeakyBucketQueue bucket) {
-        soonestFirst.remove(bucket);
-        unloadable.remove(bucket);
+    /** Returns in how many buckets requests wait that are to be purged. */
+    int purging() {
+        return purging.size();
     }
 
-    /** Returns how many buckets with a key are on the heap. */
-    long keys() {
-        return keys;
+    /** Returns whether requests wait in a bucket that are to be purged. */
+    boolean isPurging(BucketId id) {
+        return purging.contains(id);
     }
 
-    /** Returns when the first bucket is due; {@link DueTime#NEVER} if none is scheduled. */
-    long dueNanos() {
-        return soonestFirst.isEmpty() ? DueTime.NEVER : soonestFirst.first().scheduledNanos();
+    /** Makes a bucket stale: it must run. */
+    void makeStale(LeakyBucketQueue bucket) {
+        stale.add(bucket);
     }
 
-    /** Returns the bucket that is due first; null if none is due. */
-    LeakyBucketQueue due(long nowNanos) {
-        return dueNanos() > nowNanos ? null : soonestFirst.first();
+    /** Makes all buckets stale. */
+    void makeStale() {
+        stale.addAll(byId.values());
     }
 
-    /** Returns the bucket that is due last among those that can be unloaded; null if there is none. */
-    LeakyBucketQueue lastUnloadable() {
-        return unloadable.isEmpty() ? null : unloadable.last();
+    boolean hasStale() {
+        return !stale.isEmpty();
+    }
+
+    /** Returns a stale bucket, which is no longer stale. There must be one. */
+    LeakyBucketQueue takeStale() {
+        LeakyBucketQueue first = stale.iterator().next();
+        stale.remove(first);
+        return first;
+    }
+
+    /** Makes a bucket no longer stale. Returns whether it was. */
+    boolean takeStale(LeakyBucketQueue bucket) {
+        return stale.remove(bucket);
     }
 }

@@ -11,14 +11,14 @@ import dev.weir.event.RequestKind;
 import dev.weir.shape.backlog.BucketContents;
 import dev.weir.shape.backlog.Head;
 import dev.weir.shape.backlog.QueueBacklog;
+import dev.weir.shape.backlog.QueueEntry;
+import dev.weir.shape.backlog.QueueEntry.Attempted;
+import dev.weir.shape.backlog.QueueEntry.Waiting;
 import dev.weir.shape.backlog.QueueOccupancy;
 import dev.weir.shape.backlog.QueueStore;
 import dev.weir.shape.backlog.QueueStore.Place;
 import dev.weir.shape.backlog.ScheduleKey;
 import dev.weir.shape.backlog.ScheduledRequests;
-import dev.weir.shape.backlog.Slot;
-import dev.weir.shape.backlog.Slot.Attempted;
-import dev.weir.shape.backlog.Slot.Waiting;
 import dev.weir.shape.backlog.WaitingRequests;
 import dev.weir.shape.backlog.WorkBudget;
 import dev.weir.shape.rules.BucketId;
@@ -34,22 +34,23 @@ import java.util.function.Consumer;
 
 /**
  * A leaky bucket used as a queue. Requests arrive at any rate and leave at a steady one: higher priorities first,
- * tiers by weight, flows evenly. Each admitted request leaves exactly once: it is released, expires, is evicted, or
- * is withdrawn or purged.
+ * tiers by weight, flows evenly.
  *
  * <pre>
- *                 offer                       drain
- *   ── nothing ──────────▶ waiting ────────────────────▶ released       at its turn, when the pace permits
- *                            │  │ └────────────────────▶ expired        at its deadline, or after max-wait
- *                    cancel  │  └──────────────────────▶ evicted        offer of a higher priority, queue full
- *                            └─────────────────────────▶ withdrawn or purged
+ *                 offer
+ *   ── nothing ──────────▶ waiting ─── drain ──────────▶ released       at its turn, when the pace permits
+ *                            ├──────── drain, expire ──▶ expired        at its deadline, or after max-wait
+ *                            ├──────── offer, evict ───▶ evicted        for a higher priority, the queue is full
+ *                            ├──────── cancel ─────────▶ withdrawn
+ *                            └──────── purge ──────────▶ purged
  * </pre>
  *
- * <p>A request with a {@code notBefore} waits for its time first. Then it enters its flow as if it arrived.
+ * <p>A request with a {@code notBefore} waits for its time first. Then it enters its flow as if it arrived. If the queue
+ * has slots, a released request has not ended yet: {@link AttemptLifecycle} shows how it ends, or waits again.
  *
  * <p>Laws, for any sequence of operations:
  * <ul>
- *   <li>each admitted request ends once, by one of the four arrows
+ *   <li>each admitted request ends once: in one of these ways or, if it was released with slots, with its last attempt
  *   <li>over each interval, releases cost at most burst + rate × time, see {@link Pacing}
  *   <li>release times and sequence numbers ascend; no release is before its request arrived or may start, or after it
  *       expires
@@ -69,7 +70,7 @@ final class LeakyBucketQueue {
 
     private static final long NANOS_PER_MS = 1_000_000;
 
-    /** The most flows, tags and slots of timers that a state lists. */
+    /** The most flows, tags, intervals of timers and attempts that a state lists. */
     private static final int MAX_LISTED_PARTS = 32;
 
     /** The most requests whose time has come that enter their flows before one that arrives. */
@@ -93,36 +94,59 @@ final class LeakyBucketQueue {
     private boolean isSummarized; // whether the last saved state lists what waits
 
     /**
-     * Creates a bucket from its stored state. If the state has no summary of what waits, nothing does.
+     * What a bucket works with.
+     *
+     * @param store where its requests are
+     * @param backlog counts what waits in all buckets of the queue; the bucket updates it
+     * @param effects receives its effects
+     */
+    record Surroundings(QueueStore store, QueueBacklog backlog, EffectLog effects) {}
+
+    /**
+     * Restores a bucket from its stored state.
      *
      * @param queueRules the rules of its queue; if the state was counted by another pace, that pace applies at first
-     * @param backlog counts what waits in all buckets of the queue; this bucket updates it
+     * @param requests passes on the requests of the bucket, which are read if the state has no summary of them
      */
-    LeakyBucketQueue(
-            BucketState state, PacedQueueRules queueRules, QueueStore store, QueueBacklog backlog, EffectLog effects) {
+    static LeakyBucketQueue restored(
+            BucketState state,
+            PacedQueueRules queueRules,
+            Consumer<BiConsumer<Place, QueueEntry>> requests,
+            Surroundings surroundings) {
+        WaitingRequests.Contents contents = state.contents() == null
+                ? new WaitingRequests.Stored(requests)
+                : new WaitingRequests.Summarized(state.contents());
+        return new LeakyBucketQueue(state, contents, queueRules, surroundings);
+    }
+
+    /** Creates a bucket in which nothing waits, and which has released nothing. */
+    static LeakyBucketQueue fresh(BucketId id, PacedQueueRules paced, long nowNanos, Surroundings surroundings) {
+        OutflowState outflow = new OutflowState(paced.pacing().fresh(nowNanos), nowNanos, 0, nowNanos);
+        BucketContents contents = id.isKeyed() ? BucketContents.EMPTY : null;
+        QueueRules rules = paced.rules();
+        BucketState state =
+                new BucketState(id, rules.limit(), rules.perMs(), rules.burst(), outflow, contents, List.of());
+        return new LeakyBucketQueue(state, new WaitingRequests.Summarized(BucketContents.EMPTY), paced, surroundings);
+    }
+
+    private LeakyBucketQueue(
+            BucketState state,
+            WaitingRequests.Contents contents,
+            PacedQueueRules queueRules,
+            Surroundings surroundings) {
         id = state.id();
-        this.effects = effects;
+        effects = surroundings.effects;
         PacedQueueRules counted = queueRules.withPace(state.limit(), state.perMs(), state.burst());
         terms = new BucketTerms(counted.rules(), counted.pacing(), counted.total(), state.outflow(), false);
         isSummarized = state.contents() != null;
         waitingRequests = new WaitingRequests(
-                counted.rules(), counted.pacing(), state.contents(), state.schedule(), store, backlog);
+                counted.rules(),
+                counted.pacing(),
+                contents,
+                state.schedule(),
+                surroundings.store,
+                surroundings.backlog);
         attempts = new AttemptLifecycle(id, waitingRequests, effects);
-    }
-
-    /** Returns the state of a bucket that has released nothing. */
-    static BucketState fresh(BucketId id, PacedQueueRules paced, long nowNanos) {
-        OutflowState outflow = new OutflowState(paced.pacing().fresh(nowNanos), nowNanos, 0, nowNanos);
-        BucketContents contents = id.isKeyed() ? BucketContents.EMPTY : null;
-        QueueRules rules = paced.rules();
-        return new BucketState(id, rules.limit(), rules.perMs(), rules.burst(), outflow, contents, List.of());
-    }
-
-    /** Restores what waits from the slots, if the state that it was created from had no summary of it. */
-    void restore(Consumer<BiConsumer<Place, Slot>> slots) {
-        if (!isSummarized) {
-            waitingRequests.restore(slots);
-        }
     }
 
     /** Returns the state to store. It includes a summary of what waits if that {@linkplain #isSmall is small}. */
@@ -168,9 +192,9 @@ final class LeakyBucketQueue {
         return waitingRequests.scheduled().testAndClearChanged() || changed;
     }
 
-    /** Returns whether the bucket would change if these rules were put in force. */
-    boolean isOutdated(QueueRules current) {
-        return terms.rules() != current && !terms.rules().equals(current);
+    /** Returns whether the bucket follows these rules. */
+    boolean hasAdopted(QueueRules current) {
+        return terms.rules() == current || terms.rules().equals(current);
     }
 
     /**
@@ -330,13 +354,13 @@ final class LeakyBucketQueue {
 
     /** Removes a request that waits for its first attempt or another one. */
     private Waiting remove(Place place) {
-        Slot slot = waitingRequests.slot(place);
-        if (slot instanceof Attempted attempted) {
+        QueueEntry entry = waitingRequests.entry(place);
+        if (entry instanceof Attempted attempted) {
             waitingRequests.end(place, attempted, nowMs());
             return attempted.request();
         }
-        waitingRequests.leave(place, (Waiting) slot);
-        return (Waiting) slot;
+        waitingRequests.leave(place, (Waiting) entry);
+        return (Waiting) entry;
     }
 
     /** Ends or prolongs the attempt that a worker reports about, and answers the worker. */
@@ -380,12 +404,12 @@ final class LeakyBucketQueue {
     /** Returns when the next request can be written as released, or expires; {@link DueTime#NEVER} if it waits for slots. */
     private long releaseNanos() {
         Head next = waitingRequests.next();
-        long turnNanos = terms.turnNanos(next.headCost(), clockNanos);
-        long expiryNanos = nanos(next.headExpiresAtMs());
+        long turnNanos = terms.turnNanos(next.cost(), clockNanos);
+        long expiryNanos = nanos(next.expiresAtMs());
         boolean expiresFirst = turnNanos > expiryNanos;
         return expiresFirst
                 ? expiryNanos
-                : waitingRequests.hasSlots(next.headCost()) ? turnNanos - terms.lookAheadNanos() : DueTime.NEVER;
+                : waitingRequests.hasSlots(next.cost()) ? turnNanos - terms.lookAheadNanos() : DueTime.NEVER;
     }
 
     /** Has requests enter their flows whose time has come, in the order of their times. */
@@ -423,12 +447,12 @@ final class LeakyBucketQueue {
     }
 
     long headCost() {
-        return waitingRequests.next().headCost();
+        return waitingRequests.next().cost();
     }
 
     /** Returns when the request that leaves next expires; {@link DueTime#NEVER} if it never does. */
     long headExpiryNanos() {
-        return nanos(waitingRequests.next().headExpiresAtMs());
+        return nanos(waitingRequests.next().expiresAtMs());
     }
 
     /**
@@ -457,7 +481,7 @@ final class LeakyBucketQueue {
 
     /**
      * Returns how many tokens this bucket could release from {@code atNanos} until {@code nanos} later by its own pace;
-     * at least the next request's cost, and at least 1, since requests of cost 0 need a slot too.
+     * at least the next request's cost, and at least 1, since requests of cost 0 take their turn too.
      *
      * @param waiting the total cost of what waits
      */
@@ -486,16 +510,16 @@ final class LeakyBucketQueue {
     private void release(WorkBudget budget) {
         long horizonNanos = clockNanos + terms.lookAheadNanos();
         for (Head next = waitingRequests.next(); next != null; next = waitingRequests.next()) {
-            long atNanos = terms.turnNanos(next.headCost(), clockNanos);
-            boolean expiresFirst = atNanos > nanos(next.headExpiresAtMs());
+            long atNanos = terms.turnNanos(next.cost(), clockNanos);
+            boolean expiresFirst = atNanos > nanos(next.expiresAtMs());
             boolean isDue = expiresFirst
-                    ? next.headExpiresAtMs() <= nowMs()
-                    : atNanos <= horizonNanos && waitingRequests.hasSlots(next.headCost());
+                    ? next.expiresAtMs() <= nowMs()
+                    : atNanos <= horizonNanos && waitingRequests.hasSlots(next.cost());
             if (!isDue || !budget.trySpend()) {
                 return;
             }
             if (expiresFirst) {
-                expire(next.head());
+                expire(next.place());
             } else {
                 release(next, atNanos);
             }
@@ -503,14 +527,14 @@ final class LeakyBucketQueue {
     }
 
     private void release(Head head, long atNanos) {
-        Slot slot = waitingRequests.slot(head.head());
-        Waiting waiting = slot instanceof Attempted retry ? retry.request() : (Waiting) slot;
+        QueueEntry entry = waitingRequests.entry(head.place());
+        Waiting waiting = entry instanceof Attempted retry ? retry.request() : (Waiting) entry;
         InFlightRules limits = terms.rules().inFlight();
         Release.Attempt attempt = null;
         if (limits == null) {
-            waitingRequests.serve(head, slot);
+            waitingRequests.serve(head, entry);
         } else {
-            attempt = attempts.begin(head, slot, atNanos, limits);
+            attempt = attempts.begin(head, entry, atNanos, limits);
         }
         terms = terms.released(waiting.cost(), atNanos, clockNanos);
         isChanged = true;
@@ -532,11 +556,11 @@ final class LeakyBucketQueue {
     }
 
     private void expire(Place place) {
-        Slot slot = waitingRequests.slot(place);
+        QueueEntry entry = waitingRequests.entry(place);
         Waiting waiting = remove(place);
         Admission admission = waiting.admission();
         Long deadlineMs = admission.request().deadlineMs();
-        long expiresAtMs = slot instanceof Attempted ? deadlineMs : waiting.expiresAtMs();
+        long expiresAtMs = entry instanceof Attempted ? deadlineMs : waiting.expiresAtMs();
         boolean isDeadline = deadlineMs != null && deadlineMs == expiresAtMs;
         Long retryAfterMs =
                 isDeadline || terms.isDeleted() ? null : answers().forecast().retryAfterMs(admission.request(), true);

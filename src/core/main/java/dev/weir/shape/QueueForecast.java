@@ -238,9 +238,9 @@ final class QueueForecast {
         }
         if (rules.total() != null) {
             long nextCost =
-                    waiting.next() == null ? 1 : Math.max(1, waiting.next().headCost());
-            long slotsMs = rules.total().drainMs(nextCost);
-            nanos = Math.max(nanos, clockNanos + slotsMs * NANOS_PER_MS);
+                    waiting.next() == null ? 1 : Math.max(1, waiting.next().cost());
+            long totalMs = rules.total().drainMs(nextCost);
+            nanos = Math.max(nanos, clockNanos + totalMs * NANOS_PER_MS);
         }
         return Math.floorDiv(Math.max(clockNanos, nanos), NANOS_PER_MS) + 1;
     }
@@ -250,12 +250,12 @@ final class QueueForecast {
      * their backoff or for their time, returns when the first attempt or backoff is over, or the first time has come.
      */
     private long nextDepartureNanos() {
-        if (waiting.next() == null || !waiting.hasSlots(waiting.next().headCost())) {
+        if (waiting.next() == null || !waiting.hasSlots(waiting.next().cost())) {
             long overMs = Math.min(waiting.attempts().dueMs(), waiting.nextExpiryMs());
             return nanos(Math.min(overMs, waiting.scheduled().dueMs()));
         }
-        long turnNanos = turnNanos(AheadRange.NOTHING, waiting.next().headCost());
-        boolean isHopeless = turnNanos > nanos(waiting.next().headExpiresAtMs());
+        long turnNanos = turnNanos(AheadRange.NOTHING, waiting.next().cost());
+        boolean isHopeless = turnNanos > nanos(waiting.next().expiresAtMs());
         long expiryNanos = nanos(waiting.nextExpiryMs());
         return isHopeless ? expiryNanos : Math.min(turnNanos - lookAheadNanos(), expiryNanos);
     }
@@ -314,9 +314,9 @@ final class QueueForecast {
     }
 
     /**
-     * Returns how long until all waiting requests have left; under a total or with slots, at least. A last request that costs at most
-     * the burst leaves one burst before the end of its slots, whatever its cost, so the result is the same as with a
-     * cost of 1.
+     * Returns how long until all waiting requests have left; under a total or with slots, at least. A last request that
+     * costs at most the burst leaves one burst before the end of its time, whatever its cost, so the result is the same
+     * as with a cost of 1.
      */
     long drainMs() {
         if (occupancy.size() == 0) {
@@ -324,7 +324,7 @@ final class QueueForecast {
         }
         long others = occupancy.size() - 1;
         boolean isOnlyOne = others == 0 && waiting.next() != null;
-        long costOfLast = isOnlyOne ? waiting.next().headCost() : Math.min(1, occupancy.tokens());
+        long costOfLast = isOnlyOne ? waiting.next().cost() : Math.min(1, occupancy.tokens());
         Ahead ahead = new Ahead(others, others == 0 ? 0 : occupancy.tokens() - costOfLast);
         long byPaceMs = ceilMs(latestTurnNanos(ahead, costOfLast) - clockNanos);
         return rules.total() == null

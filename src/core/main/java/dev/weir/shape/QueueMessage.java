@@ -1,8 +1,8 @@
 package dev.weir.shape;
 
 import dev.weir.event.Admission;
-import dev.weir.shape.total.SlotGrant;
-import dev.weir.shape.total.SlotReport;
+import dev.weir.shape.total.TotalGrant;
+import dev.weir.shape.total.TotalReport;
 import java.util.UUID;
 
 /** A message to the queues of a partition. All of them share one topic. */
@@ -21,11 +21,11 @@ public sealed interface QueueMessage {
     record Marker(UUID task, long sentMs, int partition) implements QueueMessage {}
 
     /** The demand of a partition for the total of a queue, to the ledger of that total. */
-    record Reported(SlotReport report) implements QueueMessage {}
+    record Reported(TotalReport report) implements QueueMessage {}
 
     /** A command of an operator. */
     record Commanded(QueueCommand command) implements QueueMessage {}
 
-    /** Slots of the total of a queue, to the partition that may use them. */
-    record Granted(SlotGrant grant) implements QueueMessage {}
+    /** Time of the total of a queue, to the partition that may use it. */
+    record Granted(TotalGrant grant) implements QueueMessage {}
 }

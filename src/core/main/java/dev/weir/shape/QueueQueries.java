@@ -18,14 +18,14 @@ public final class QueueQueries {
     private static final long NANOS_PER_MS = 1_000_000;
 
     private final Shaper.RulesSource rules;
-    private final PartitionBuckets buckets;
+    private final PartitionQueues buckets;
     private final AdmissionRules admissions;
     private final OperatorOrders orders;
     private final EffectLog answers;
 
     QueueQueries(
             Shaper.RulesSource rules,
-            PartitionBuckets buckets,
+            PartitionQueues buckets,
             AdmissionRules admissions,
             OperatorOrders orders,
             EffectLog answers) {
@@ -71,7 +71,7 @@ public final class QueueQueries {
 
     private QueueView viewWithoutOrders(String id, long nowNanos) {
         QueueRules inForce = rules.of(id);
-        QueueBuckets queue = admissions.inUse(id, inForce, nowNanos);
+        PartitionQueue queue = admissions.inUse(id, inForce, nowNanos);
         QueueRules current = AdmissionRules.admitting(inForce, queue);
         QueueRules last = current != null ? current : queue == null ? null : queue.rules();
         if (last == null) {
@@ -86,8 +86,8 @@ public final class QueueQueries {
             return QueueView.ofNoBuckets(last);
         }
         List<QueueView.KeyView> longest = new ArrayList<>();
-        for (BucketId bucket : queue.longest()) {
-            longest.add(queue.peek(bucket).answers(current, nowNanos).viewOfKey());
+        for (BucketId bucket : queue.buckets().longest()) {
+            longest.add(queue.buckets().peek(bucket).answers(current, nowNanos).viewOfKey());
         }
         return combinedView(queue, last, current == null, longest, nowNanos);
     }
@@ -98,7 +98,7 @@ public final class QueueQueries {
      */
     public QueueView view(BucketId id, long nowNanos) {
         QueueRules inForce = rules.of(id.queue());
-        QueueBuckets queue = admissions.inUse(id.queue(), inForce, nowNanos);
+        PartitionQueue queue = admissions.inUse(id.queue(), inForce, nowNanos);
         QueueRules current = AdmissionRules.admitting(inForce, queue);
         if (current == null && (queue == null || queue.rules().isKeyed() && !id.isKeyed())) {
             return view(id.queue(), nowNanos);
@@ -118,7 +118,7 @@ public final class QueueQueries {
     public List<QueueView> views(int most, long nowNanos) {
         Stream<String> inUse = buckets.queues().values().stream()
                 .filter(queue -> hasWaiting(queue) || queue.canAdopt(rules.of(queue.id())))
-                .map(QueueBuckets::id);
+                .map(PartitionQueue::id);
         return views(inUse, most, nowNanos);
     }
 
@@ -141,19 +141,19 @@ public final class QueueQueries {
                 .toList();
     }
 
-    private static boolean hasWaiting(QueueBuckets queue) {
+    private static boolean hasWaiting(PartitionQueue queue) {
         return queue.backlog().requests() > 0;
     }
 
     /** Returns a bucket for queries. If it does not exist, returns an empty one that is not stored. */
     private LeakyBucketQueue peekBucket(BucketId id, QueueRules current, long nowNanos) {
-        QueueBuckets queue = buckets.queue(id.queue());
-        LeakyBucketQueue bucket = queue == null ? null : queue.peek(id);
+        PartitionQueue queue = buckets.queue(id.queue());
+        LeakyBucketQueue bucket = queue == null ? null : queue.buckets().peek(id);
         return bucket == null && current != null ? buckets.fresh(id, current, nowNanos) : bucket;
     }
 
     private static QueueView combinedView(
-            QueueBuckets queue, QueueRules rules, boolean isDeleted, List<QueueView.KeyView> longest, long nowNanos) {
+            PartitionQueue queue, QueueRules rules, boolean isDeleted, List<QueueView.KeyView> longest, long nowNanos) {
         QueueBacklog backlog = queue.backlog();
         long nowMs = nowNanos / NANOS_PER_MS;
         return new QueueView(
@@ -165,7 +165,8 @@ public final class QueueQueries {
                                 QueueView.tiers(rules, backlog.requestsByTier()),
                                 QueueView.ageMs(backlog.oldestEnqueuedAtMs(), nowMs),
                                 QueueView.drainMs(rules, backlog.tokens(), longest)),
-                        new QueueView.SeveralBuckets(queue.size(), queue.hotSize(), LongestKeys.of(longest)))
+                        new QueueView.SeveralBuckets(
+                                queue.buckets().size(), queue.buckets().hotSize(), LongestKeys.of(longest)))
                 .withScheduled(new QueueView.ScheduledView(backlog.scheduled(), null))
                 .withInFlight(new QueueView.InFlightView(
                         backlog.inFlight(),

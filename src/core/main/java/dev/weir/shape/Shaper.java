@@ -4,9 +4,9 @@ import dev.weir.decision.state.IdempotencyCache;
 import dev.weir.decision.state.KeyValueTable;
 import dev.weir.event.Admission;
 import dev.weir.event.Decision;
+import dev.weir.shape.backlog.QueueEntry;
 import dev.weir.shape.backlog.QueueStore;
 import dev.weir.shape.backlog.QueueStore.Place;
-import dev.weir.shape.backlog.Slot;
 import dev.weir.shape.backlog.WorkBudget;
 import dev.weir.shape.rules.BucketId;
 import dev.weir.shape.rules.QueueRules;
@@ -20,10 +20,12 @@ import java.util.function.Consumer;
  * All queues of one partition, or of all partitions. Each queue is one leaky bucket, or one per key.
  *
  * <pre>
- *   receive ─▶ Shaper ─▶ PartitionBuckets ─▶ QueueBuckets ─▶ LeakyBucketQueue      what waits, and its pace
- *   tick    ─▶   │         which queue         which bucket is on the heap
- *                ├──────▶ SlotLedgers         the slots of totals, for all partitions
- *                ╰──────▶ effects             decisions, releases, messages, states to store
+ *   receive ─▶ Shaper ─▶ PartitionQueues ─▶ PartitionQueue ─▶ QueueBuckets ─▶ LeakyBucketQueue
+ *   tick    ─▶   │       which queue         │ its rules      life of its      what waits, and its pace
+ *                │                           │                buckets  ▲
+ *                │                           ╰──────────────▶ TotalReleases    which bucket releases under a total
+ *                ├─────▶ TotalLedgers        the time of totals, for all partitions
+ *                ╰─────▶ effects             decisions, releases, messages, states to store
  * </pre>
  *
  * <p>A tick works only on the buckets that are due, so its cost does not grow with the number of buckets. The bucket of
@@ -73,7 +75,7 @@ public final class Shaper {
          * Passes on the requests that wait in a bucket, or were released by it and have not ended; those of one flow in
          * the order of their positions.
          */
-        void readWaiting(BucketId bucket, BiConsumer<Place, Slot> requests);
+        void readWaiting(BucketId bucket, BiConsumer<Place, QueueEntry> requests);
     }
 
     /**
@@ -87,8 +89,8 @@ public final class Shaper {
     private final RulesSource rules;
     private final EffectLog effects;
     private final BucketStates states;
-    private final PartitionBuckets buckets;
-    private final SlotLedgers ledgers;
+    private final PartitionQueues buckets;
+    private final TotalLedgers ledgers;
     private final OperatorOrders orders;
     private final AdmissionRules admissions;
     private final QueueQueries queries;
@@ -118,9 +120,9 @@ public final class Shaper {
         effects = new EffectLog(tables.idempotencyCache());
         states = new BucketStates(tables, effects);
         orders = new OperatorOrders(effects);
-        buckets = new PartitionBuckets(
-                new QueueBuckets.Partition(tables, states, effects, new HotBuckets(), messaging, orders), hotKeys);
-        ledgers = new SlotLedgers(rules, effects);
+        buckets = new PartitionQueues(
+                new PartitionContext(tables, states, effects, new BucketSchedule(), messaging, orders), hotKeys);
+        ledgers = new TotalLedgers(rules, effects);
         admissions = new AdmissionRules(buckets, orders);
         queries = new QueueQueries(rules, buckets, admissions, orders, effects);
         tables.readStates(this::restore);
@@ -141,8 +143,8 @@ public final class Shaper {
     }
 
     /**
-     * Admits a request to its bucket, withdraws one from it, or ends an attempt, and answers it in any case. A repeat gets the first
-     * answer, whatever happened to the request since.
+     * Answers a request, in any case: admits it to its bucket or denies it, withdraws another one, or ends or prolongs an
+     * attempt. A repeat gets the first answer, if that is still known, whatever happened to the request since.
      *
      * @param number the request's number in the order of arrival
      * @param enqueuedAtMs when it arrived, not after now
@@ -246,9 +248,9 @@ public final class Shaper {
         ledgers.grantDue(nowNanos);
         deliver(nowNanos);
         int left = steps - changes.spent();
-        left -= buckets.workInSlots(nowNanos, (left + 1) / 2);
+        left -= buckets.workUnderTotals(nowNanos, (left + 1) / 2);
         left = buckets.work(nowNanos, left);
-        buckets.workInSlots(nowNanos, left);
+        buckets.workUnderTotals(nowNanos, left);
         return end(nowNanos);
     }
 

@@ -1,9 +1,9 @@
 package dev.weir.shape;
 
 import dev.weir.shape.backlog.HeapSchedule;
+import dev.weir.shape.backlog.QueueEntry;
 import dev.weir.shape.backlog.ScheduleKey;
 import dev.weir.shape.backlog.ScheduleTable;
-import dev.weir.shape.backlog.Slot;
 
 /** A schedule on the heap that counts its calls. */
 final class CountedSchedule implements ScheduleTable {
@@ -12,13 +12,13 @@ final class CountedSchedule implements ScheduleTable {
     long calls;
 
     @Override
-    public Slot.Waiting get(ScheduleKey key) {
+    public QueueEntry.Waiting get(ScheduleKey key) {
         calls++;
         return entries.get(key);
     }
 
     @Override
-    public void put(ScheduleKey key, Slot.Waiting value) {
+    public void put(ScheduleKey key, QueueEntry.Waiting value) {
         calls++;
         entries.put(key, value);
     }

@@ -66,7 +66,7 @@ class DrainedQueueTest {
         queue.runUntil(799);
         assertThat(queue.releases).hasSize(8); // the last at 300 ms
         assertThat(viewed(queue, 10, 799)).as("nothing waits").isEmpty();
-        assertThat(queue.savedQueues).as("its last slot ends at 800 ms").containsOnlyKeys("q");
+        assertThat(queue.savedQueues).as("its time ends at 800 ms").containsOnlyKeys("q");
         queue.runUntil(800);
         assertThat(queue.savedQueues).isEmpty();
         assertThat(queue.saved).isEmpty();

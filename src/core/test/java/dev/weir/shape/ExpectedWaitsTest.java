@@ -396,7 +396,7 @@ class ExpectedWaitsTest {
     }
 
     @Test
-    void a_key_that_waits_for_a_slot_of_the_total_does_not_ask_every_millisecond() {
+    void a_key_that_waits_for_the_total_does_not_ask_every_millisecond() {
         QueueRules rules = QueueRules.builder("q", 100, 1_000)
                 .capacity(1)
                 .lookAheadMs(0)
@@ -413,7 +413,7 @@ class ExpectedWaitsTest {
         assertThat(send(queue, rules, "r3", "b", 100).outcome()).isEqualTo(Outcome.QUEUED);
         Decision allFull = send(queue, rules, "r4", "c", 100);
         assertThat(allFull.limitedBy()).isEqualTo("total.capacity");
-        for (Decision each : List.of(full, allFull)) { // a slot takes a second
+        for (Decision each : List.of(full, allFull)) { // a token takes a second
             assertThat(each.retryAfterMs()).isBetween(500L, 1_101L);
         }
         runBefore(queue, 100 + full.retryAfterMs());

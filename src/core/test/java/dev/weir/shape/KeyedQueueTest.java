@@ -368,11 +368,11 @@ class KeyedQueueTest {
     }
 
     private static void resetCalls(QueueStore store) {
-        ((HeapQueueStore<?, ?>) store.slots()).calls = 0;
+        ((HeapQueueStore<?, ?>) store.entries()).calls = 0;
     }
 
     private static boolean wasCalled(QueueStore store) {
-        return ((HeapQueueStore<?, ?>) store.slots()).calls > 0;
+        return ((HeapQueueStore<?, ?>) store.entries()).calls > 0;
     }
 
     @Test
@@ -453,7 +453,7 @@ class KeyedQueueTest {
     private static long calls(QueueHarness queue) {
         long calls = queue.loads + queue.timers.calls;
         for (QueueStore store : queue.stores.values()) {
-            calls += ((HeapQueueStore<?, ?>) store.slots()).calls
+            calls += ((HeapQueueStore<?, ?>) store.entries()).calls
                     + ((HeapQueueStore<?, ?>) store.tickets()).calls
                     + ((HeapQueueStore<?, ?>) store.expiryTimers()).calls;
         }
@@ -461,7 +461,7 @@ class KeyedQueueTest {
     }
 
     @Test
-    void a_restart_reads_no_slots_of_keys_with_few_flows() {
+    void a_restart_reads_no_requests_of_keys_with_few_flows() {
         QueueHarness queue = withKeys(500, 50, rules(1, 1, 100, QueueRules.NO_MAX_WAIT, FIELD));
         QueueView before = queue.shaper.queries().view("q", 60 * MS);
         resetCalls(queue);
@@ -520,7 +520,7 @@ class KeyedQueueTest {
 
     /** A bucket with more flows than a state lists. */
     @Test
-    void a_key_with_many_flows_stays_on_the_heap_and_is_restored_from_its_slots() {
+    void a_key_with_many_flows_stays_on_the_heap_and_is_restored_from_its_requests() {
         QueueRules rules = rules(1, 1, 100, QueueRules.NO_MAX_WAIT, FIELD);
         QueueHarness queue = withKeys(20, 1, rules);
         for (int client = 0; client < 40; client++) {

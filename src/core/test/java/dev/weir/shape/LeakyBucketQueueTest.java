@@ -48,7 +48,7 @@ class LeakyBucketQueueTest {
     }
 
     @Test
-    void a_cost_of_three_takes_three_slots_and_an_idle_hour_earns_no_more_than_the_burst() {
+    void a_cost_of_three_takes_the_time_of_three_tokens_and_an_idle_hour_earns_no_more_than_the_burst() {
         QueueHarness queue = harness(rules(100, 1_000, 2, 100, NO_MAX_WAIT));
         queue.offer("big", "c", null, 3, null, 0);
         queue.offer("a", "c", null, 0);
@@ -146,7 +146,7 @@ class LeakyBucketQueueTest {
                 .containsExactlyInAnyOrder(
                         org.assertj.core.groups.Tuple.tuple("f2", 2_500L, "max-wait"),
                         org.assertj.core.groups.Tuple.tuple("f3", 2_500L, "max-wait"));
-        assertThat(queue.slots.entries).isEmpty();
+        assertThat(queue.stored.entries).isEmpty();
         assertThat(queue.tickets.entries).isEmpty();
     }
 
@@ -312,7 +312,7 @@ class LeakyBucketQueueTest {
                         org.assertj.core.groups.Tuple.tuple("later", 13_000L, "deadline"));
         assertThat(queue.takeReleases()).endsWith("never@20000", "last@21000");
         assertThat(queue.expiryTimers.entries).isEmpty();
-        assertThat(queue.slots.entries).isEmpty();
+        assertThat(queue.stored.entries).isEmpty();
     }
 
     @Test
@@ -338,7 +338,7 @@ class LeakyBucketQueueTest {
         assertThat(queue.cancel("r1", "other", 1).reason()).isEqualTo(Reason.NOT_WAITING);
         queue.runDry();
         assertThat(queue.takeReleases()).containsExactly("r1@1", "r4@1001");
-        assertThat(queue.slots.entries).isEmpty();
+        assertThat(queue.stored.entries).isEmpty();
         assertThat(queue.tickets.entries).isEmpty();
     }
 
@@ -359,12 +359,12 @@ class LeakyBucketQueueTest {
     void a_peek_is_answered_and_changes_nothing() {
         QueueHarness queue = harness(rules(1, 1_000, 1, 1, NO_MAX_WAIT, "gold", HIGH));
         queue.offer("a", "c", null, 0);
-        Map<?, ?> before = Map.copyOf(queue.slots.entries);
+        Map<?, ?> before = Map.copyOf(queue.stored.entries);
         Decision full = queue.send(admission(RequestKind.PEEK, "p", "d", null, 1, null), 0);
         assertThat(full.reason()).isEqualTo(Reason.QUEUE_FULL);
         Decision queued = queue.send(admission(RequestKind.PEEK, "p", "d", "gold", 1, null), 0);
         assertThat(queued.outcome()).isEqualTo(Outcome.QUEUED);
-        assertThat(queue.slots.entries).isEqualTo(before);
+        assertThat(queue.stored.entries).isEqualTo(before);
         queue.runDry();
         assertThat(queue.takeReleases()).containsExactly("a@0");
     }
@@ -491,7 +491,7 @@ class LeakyBucketQueueTest {
     }
 
     private static long calls(QueueHarness queue) {
-        return queue.slots.calls + queue.tickets.calls + queue.expiryTimers.calls;
+        return queue.stored.calls + queue.tickets.calls + queue.expiryTimers.calls;
     }
 
     @Test
@@ -523,7 +523,7 @@ class LeakyBucketQueueTest {
         }
         assertThat(callsARelease(queue, 11)).isLessThanOrEqualTo(8);
         assertThat(queue.shaper.dueNanos()).isEqualTo(Long.MAX_VALUE);
-        assertThat(queue.slots.entries).isEmpty();
+        assertThat(queue.stored.entries).isEmpty();
         assertThat(queue.expiryTimers.entries).isEmpty();
     }
 }

@@ -392,7 +392,7 @@ final class ModelledQueue {
         }
         assertThat(queue.orders).as(context).isEmpty();
         assertThat(queue.stores.values()).as(context).allSatisfy(store -> {
-            assertThat(((HeapQueueStore<?, ?>) store.slots()).entries).isEmpty();
+            assertThat(((HeapQueueStore<?, ?>) store.entries()).entries).isEmpty();
             assertThat(((HeapQueueStore<?, ?>) store.tickets()).entries).isEmpty();
             assertThat(((HeapQueueStore<?, ?>) store.expiryTimers()).entries).isEmpty();
         });

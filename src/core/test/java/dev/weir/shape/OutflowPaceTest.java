@@ -15,7 +15,7 @@ class OutflowPaceTest {
     private record Left(long atNanos, long cost) {}
 
     @Test
-    void a_burst_may_be_released_at_once_and_then_one_request_per_slot() {
+    void a_burst_may_be_released_at_once_and_then_one_request_per_token() {
         OutflowPace pace = new OutflowPace(1_000, 2);
         assertThat(pace.earlyNanos(10, 0, 1)).isLessThanOrEqualTo(0);
         assertThat(pace.earlyNanos(10, 0, 1)).isLessThanOrEqualTo(0);

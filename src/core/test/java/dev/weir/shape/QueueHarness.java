@@ -10,12 +10,12 @@ import dev.weir.event.Release;
 import dev.weir.event.Request;
 import dev.weir.event.RequestKind;
 import dev.weir.shape.backlog.HeapSchedule;
+import dev.weir.shape.backlog.QueueEntry;
 import dev.weir.shape.backlog.QueueStore;
 import dev.weir.shape.backlog.QueueStore.ExpiryTimer;
 import dev.weir.shape.backlog.QueueStore.Place;
 import dev.weir.shape.backlog.QueueStore.Ticket;
 import dev.weir.shape.backlog.ScheduleKey;
-import dev.weir.shape.backlog.Slot;
 import dev.weir.shape.rules.BucketId;
 import dev.weir.shape.rules.QueueRules;
 import dev.weir.shape.rules.TierShare;
@@ -38,7 +38,7 @@ public final class QueueHarness {
     public static final long MS = 1_000_000;
 
     public final Map<String, QueueRules> rules = new HashMap<>();
-    final HeapQueueStore<Place, Slot> slots = new HeapQueueStore<>();
+    final HeapQueueStore<Place, QueueEntry> stored = new HeapQueueStore<>();
     final HeapQueueStore<Ticket, Place> tickets = new HeapQueueStore<>();
     final HeapQueueStore<ExpiryTimer, Place> expiryTimers = new HeapQueueStore<>();
     final CountedSchedule schedule = new CountedSchedule();
@@ -46,7 +46,7 @@ public final class QueueHarness {
 
     /** The store of the queue without key is the first one. */
     final Map<BucketId, QueueStore> stores = new HashMap<>(Map.of(
-            new BucketId("q", List.of()), new QueueStore(slots, tickets, expiryTimers, schedule, scheduleTickets)));
+            new BucketId("q", List.of()), new QueueStore(stored, tickets, expiryTimers, schedule, scheduleTickets)));
 
     final IdempotencyCache idempotencyCache = IdempotencyCache.inMemory(100, 0);
     final List<Request> requests = new ArrayList<>();
@@ -124,10 +124,10 @@ public final class QueueHarness {
                     }
 
                     @Override
-                    public void readWaiting(BucketId bucket, BiConsumer<Place, Slot> requests) {
-                        ((HeapQueueStore<Place, Slot>) of(bucket).slots())
+                    public void readWaiting(BucketId bucket, BiConsumer<Place, QueueEntry> requests) {
+                        ((HeapQueueStore<Place, QueueEntry>) of(bucket).entries())
                                 .entries.entrySet().stream()
-                                        .filter(entry -> !(entry.getValue() instanceof Slot.Gap))
+                                        .filter(entry -> !(entry.getValue() instanceof QueueEntry.Gap))
                                         .sorted(Comparator.comparing(
                                                 entry -> entry.getKey().position()))
                                         .forEach(entry -> requests.accept(entry.getKey(), entry.getValue()));

@@ -88,7 +88,7 @@ class QueueLawsTest {
         context = "seed " + seed + ", the end";
         check(queue, Long.MAX_VALUE);
         assertThat(waiting).as(context).isEmpty();
-        assertThat(queue.slots.entries).as(context).isEmpty();
+        assertThat(queue.stored.entries).as(context).isEmpty();
         assertThat(queue.tickets.entries).as(context).isEmpty();
         assertThat(queue.expiryTimers.entries).as(context).isEmpty();
         assertThat(allReleases).hasSizeGreaterThan(200);
@@ -203,6 +203,6 @@ class QueueLawsTest {
     }
 
     private static long calls(QueueHarness queue) {
-        return queue.slots.calls + queue.tickets.calls + queue.expiryTimers.calls;
+        return queue.stored.calls + queue.tickets.calls + queue.expiryTimers.calls;
     }
 }

@@ -9,8 +9,8 @@ import dev.weir.event.Outcome;
 import dev.weir.event.Reason;
 import dev.weir.event.Release;
 import dev.weir.event.RequestKind;
+import dev.weir.shape.backlog.QueueEntry.Waiting;
 import dev.weir.shape.backlog.QueueStore.Place;
-import dev.weir.shape.backlog.Slot.Waiting;
 import dev.weir.shape.rules.QueueRules;
 import dev.weir.shape.rules.TierShare;
 import java.util.ArrayList;
@@ -96,8 +96,8 @@ class QueueViewTest {
      */
     private static QueueView bruteForce(QueueHarness queue, QueueRules rules, long nowMs) {
         Map<Place, Waiting> byPlace = new HashMap<>();
-        queue.slots.entries.forEach((place, slot) -> {
-            if (slot instanceof Waiting request) {
+        queue.stored.entries.forEach((place, entry) -> {
+            if (entry instanceof Waiting request) {
                 byPlace.put(place, request);
             }
         });
@@ -186,7 +186,8 @@ class QueueViewTest {
     void a_request_above_the_burst_drains_when_it_is_released() {
         QueueHarness queue = new QueueHarness(QueueHarness.rules(10, 1_000, 2, 100, QueueRules.NO_MAX_WAIT));
         queue.offer("a", "c", null, 5, null, 0);
-        assertThat(queue.shaper.queries().view("q", 0).drainMs()).isZero(); // it leaves at once; its slots take 500 ms
+        assertThat(queue.shaper.queries().view("q", 0).drainMs())
+                .isZero(); // it leaves at once; its time ends after 500 ms
         queue.runUntil(0);
         queue.offer("b", "c", null, 5, null, 0);
         assertThat(queue.shaper.queries().view("q", 100 * MS).drainMs()).isEqualTo(400);

@@ -260,7 +260,7 @@ class ScheduledQueueModelTest {
         }
         assertThat(queue.shaper.hasWaiting()).as(context).isFalse();
         assertThat(queue.stores.values()).as(context).allSatisfy(store -> {
-            assertThat(Stream.of(store.slots(), store.tickets(), store.scheduleTickets()))
+            assertThat(Stream.of(store.entries(), store.tickets(), store.scheduleTickets()))
                     .allSatisfy(table ->
                             assertThat(((HeapQueueStore<?, ?>) table).entries).isEmpty());
             assertThat(store.schedule().firstFrom(ScheduleKey.LEAST)).isNull();

@@ -380,6 +380,6 @@ class ScheduledQueueTest {
     }
 
     private long calls() {
-        return queue.schedule.calls + queue.scheduleTickets.calls + queue.tickets.calls + queue.slots.calls;
+        return queue.schedule.calls + queue.scheduleTickets.calls + queue.tickets.calls + queue.stored.calls;
     }
 }

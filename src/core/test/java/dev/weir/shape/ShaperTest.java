@@ -15,9 +15,9 @@ import dev.weir.event.Reason;
 import dev.weir.event.Release;
 import dev.weir.event.Request;
 import dev.weir.shape.backlog.HeapSchedule;
+import dev.weir.shape.backlog.QueueEntry;
 import dev.weir.shape.backlog.QueueStore;
 import dev.weir.shape.backlog.QueueStore.Place;
-import dev.weir.shape.backlog.Slot;
 import dev.weir.shape.rules.BucketId;
 import dev.weir.shape.rules.QueueDecisions;
 import dev.weir.shape.rules.QueueRules;
@@ -33,7 +33,7 @@ import org.junit.jupiter.api.Test;
 class ShaperTest {
 
     private final Map<String, QueueRules> rules = new HashMap<>();
-    private final Map<String, HeapQueueStore<Place, Slot>> slots = new HashMap<>();
+    private final Map<String, HeapQueueStore<Place, QueueEntry>> slots = new HashMap<>();
     private final List<Release> releases = new ArrayList<>();
     private int saves;
     private final Shaper shaper = new Shaper(
@@ -68,7 +68,7 @@ class ShaperTest {
                 public void readStates(Consumer<QueueEffect.StateStored> states) {}
 
                 @Override
-                public void readWaiting(BucketId bucket, BiConsumer<Place, Slot> requests) {}
+                public void readWaiting(BucketId bucket, BiConsumer<Place, QueueEntry> requests) {}
             },
             1_000);
 

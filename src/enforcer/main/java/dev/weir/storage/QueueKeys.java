@@ -19,7 +19,7 @@ import java.util.List;
  * encoded as in {@link KeyCodec}. The key of a bucket starts with the number of its texts in one byte.
  *
  * <pre>
- *   slot           queue  key of the bucket  tier of the flow  value of the flow  position
+ *   entry          queue  key of the bucket  tier of the flow  value of the flow  position
  *   ticket         queue  key of the bucket  client  request id
  *   expiry timer   queue  key of the bucket  tenth of a second  index
  *   schedule       queue  key of the bucket  0  time  number;  for its tickets 1  client  request id
@@ -42,8 +42,8 @@ public final class QueueKeys {
 
     private QueueKeys() {}
 
-    /** A slot of a bucket. */
-    public record SlotKey(BucketId bucket, Place place) {}
+    /** The key of an entry of a bucket. */
+    public record EntryKey(BucketId bucket, Place place) {}
 
     /** Returns the key of a queue's rules. It sorts before the keys of the queue's buckets. */
     public static byte[] rules(String queue) {
@@ -131,7 +131,7 @@ public final class QueueKeys {
     }
 
     /** @param bucket the key of the bucket's state */
-    public static byte[] slot(byte[] bucket, Place place) {
+    public static byte[] entry(byte[] bucket, Place place) {
         ByteArrayOutputStream out = startWith(bucket);
         KeyCodec.write(out, place.flow().tier());
         KeyCodec.write(out, place.flow().value());
@@ -150,7 +150,7 @@ public final class QueueKeys {
     /** @param bucket the key of the bucket's state */
     public static byte[] expiryTimer(byte[] bucket, ExpiryTimer timer) {
         ByteArrayOutputStream out = startWith(bucket);
-        write(out, timer.bucket());
+        write(out, timer.interval());
         write(out, timer.index());
         return out.toByteArray();
     }
@@ -210,13 +210,13 @@ public final class QueueKeys {
         return out.toByteArray();
     }
 
-    /** Decodes a key encoded by {@link #slot}. */
-    public static SlotKey readSlot(byte[] key) {
+    /** Decodes a key encoded by {@link #entry}. */
+    public static EntryKey readEntry(byte[] key) {
         ByteBuffer in = ByteBuffer.wrap(key);
         BucketId bucket = readBucket(KeyCodec.readText(in), in);
         String tier = KeyCodec.readText(in);
         String value = KeyCodec.readText(in);
-        return new SlotKey(bucket, new Place(new Flow(tier, value), in.getLong()));
+        return new EntryKey(bucket, new Place(new Flow(tier, value), in.getLong()));
     }
 
     private static ByteArrayOutputStream startWith(byte[] bucket) {

@@ -7,10 +7,10 @@ import dev.weir.shape.BucketState;
 import dev.weir.shape.QueueEffect;
 import dev.weir.shape.QueueState;
 import dev.weir.shape.Shaper;
+import dev.weir.shape.backlog.QueueEntry;
 import dev.weir.shape.backlog.QueueStore;
 import dev.weir.shape.backlog.ScheduleKey;
 import dev.weir.shape.backlog.ScheduleSummary;
-import dev.weir.shape.backlog.Slot;
 import dev.weir.shape.rules.BucketId;
 import dev.weir.shape.timer.TimerKey;
 import dev.weir.storage.codec.BucketCodec;
@@ -34,7 +34,7 @@ public final class StoredQueues implements Shaper.Tables {
      * The names of the stores.
      *
      * @param states the states of queues, buckets and ledgers, and the commands in effect
-     * @param slots the waiting requests
+     * @param entries the waiting requests
      * @param tickets the place of each waiting request by client and request id
      * @param expiryTimers the expiry timers of requests that can expire before others ahead of them
      * @param timers the due times of buckets that are not on the heap
@@ -43,7 +43,7 @@ public final class StoredQueues implements Shaper.Tables {
      */
     public record StoreNames(
             String states,
-            String slots,
+            String entries,
             String tickets,
             String expiryTimers,
             String timers,
@@ -54,7 +54,7 @@ public final class StoredQueues implements Shaper.Tables {
      * The stores.
      *
      * @param states the states of queues, buckets and ledgers
-     * @param slots the waiting requests
+     * @param entries the waiting requests
      * @param tickets the place of each waiting request by client and request id
      * @param expiryTimers the expiry timers of requests that can expire before others ahead of them
      * @param timers the due times of buckets that are not on the heap
@@ -62,7 +62,7 @@ public final class StoredQueues implements Shaper.Tables {
      */
     public record Parts(
             KeyValueStore<Bytes, byte[]> states,
-            KeyValueStore<Bytes, byte[]> slots,
+            KeyValueStore<Bytes, byte[]> entries,
             KeyValueStore<Bytes, byte[]> tickets,
             KeyValueStore<Bytes, byte[]> expiryTimers,
             KeyValueStore<Bytes, byte[]> timers,
@@ -72,7 +72,7 @@ public final class StoredQueues implements Shaper.Tables {
 
     private final QueueCodec codec = new QueueCodec();
     private final KeyValueStore<Bytes, byte[]> states;
-    private final KeyValueStore<Bytes, byte[]> slots;
+    private final KeyValueStore<Bytes, byte[]> entries;
     private final KeyValueStore<Bytes, byte[]> tickets;
     private final KeyValueStore<Bytes, byte[]> expiryTimers;
     private final KeyValueStore<Bytes, byte[]> schedule;
@@ -84,7 +84,7 @@ public final class StoredQueues implements Shaper.Tables {
     /** @param isExact whether the writes between two commits are restored atomically (exactly-once) */
     public StoredQueues(Parts parts, IdempotencyCache idempotencyCache, boolean isExact) {
         states = parts.states;
-        slots = parts.slots;
+        entries = parts.entries;
         tickets = parts.tickets;
         expiryTimers = parts.expiryTimers;
         schedule = parts.schedule;
@@ -96,7 +96,7 @@ public final class StoredQueues implements Shaper.Tables {
     public static StoredQueues open(StoreNames names, WeirConfig.State config, ProcessorContext<?, ?> context) {
         Parts parts = new Parts(
                 context.getStateStore(names.states()),
-                context.getStateStore(names.slots()),
+                context.getStateStore(names.entries()),
                 context.getStateStore(names.tickets()),
                 context.getStateStore(names.expiryTimers()),
                 context.getStateStore(names.timers()),
@@ -111,7 +111,7 @@ public final class StoredQueues implements Shaper.Tables {
     public QueueStore of(BucketId bucket) {
         byte[] key = QueueKeys.bucket(bucket);
         return new QueueStore(
-                new StoredTable<>(slots, place -> QueueKeys.slot(key, place), codec::encode, codec::decodeSlot),
+                new StoredTable<>(entries, place -> QueueKeys.entry(key, place), codec::encode, codec::decodeEntry),
                 new StoredTable<>(
                         tickets, ticket -> QueueKeys.ticket(key, ticket), QueueCodec::encode, QueueCodec::decodePlace),
                 new StoredTable<>(
@@ -235,25 +235,25 @@ public final class StoredQueues implements Shaper.Tables {
 
     /** @throws DamagedStoreException if entries are missing */
     @Override
-    public void readWaiting(BucketId bucket, BiConsumer<QueueStore.Place, Slot> requests) {
+    public void readWaiting(BucketId bucket, BiConsumer<QueueStore.Place, QueueEntry> requests) {
         long withTicket = 0;
-        try (KeyValueIterator<Bytes, byte[]> all = slots.range(key(bucket), end(bucket))) {
+        try (KeyValueIterator<Bytes, byte[]> all = entries.range(key(bucket), end(bucket))) {
             while (all.hasNext()) {
                 KeyValue<Bytes, byte[]> entry = all.next();
-                Slot slot = codec.decodeSlot(entry.value);
-                if (!(slot instanceof Slot.Gap)) {
-                    requests.accept(QueueKeys.readSlot(entry.key.get()).place(), slot);
-                    withTicket += hasTicket(slot) ? 1 : 0;
+                QueueEntry read = codec.decodeEntry(entry.value);
+                if (!(read instanceof QueueEntry.Gap)) {
+                    requests.accept(QueueKeys.readEntry(entry.key.get()).place(), read);
+                    withTicket += hasTicket(read) ? 1 : 0;
                 }
             }
         }
         requireTickets(bucket, withTicket);
     }
 
-    private static boolean hasTicket(Slot slot) {
-        return slot instanceof Slot.Attempted attempted
+    private static boolean hasTicket(QueueEntry entry) {
+        return entry instanceof QueueEntry.Attempted attempted
                 ? attempted.request().hasTicket()
-                : ((Slot.Waiting) slot).hasTicket();
+                : ((QueueEntry.Waiting) entry).hasTicket();
     }
 
     private void requireTickets(BucketId bucket, long expected) {

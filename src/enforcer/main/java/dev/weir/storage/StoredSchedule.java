@@ -1,8 +1,8 @@
 package dev.weir.storage;
 
+import dev.weir.shape.backlog.QueueEntry;
 import dev.weir.shape.backlog.ScheduleKey;
 import dev.weir.shape.backlog.ScheduleTable;
-import dev.weir.shape.backlog.Slot;
 import dev.weir.storage.codec.QueueCodec;
 import org.apache.kafka.common.utils.Bytes;
 import org.apache.kafka.streams.state.KeyValueIterator;
@@ -16,13 +16,13 @@ import org.apache.kafka.streams.state.KeyValueStore;
 record StoredSchedule(KeyValueStore<Bytes, byte[]> store, byte[] bucket, QueueCodec codec) implements ScheduleTable {
 
     @Override
-    public Slot.Waiting get(ScheduleKey key) {
+    public QueueEntry.Waiting get(ScheduleKey key) {
         byte[] value = store.get(bytes(key));
-        return value == null ? null : (Slot.Waiting) codec.decodeSlot(value);
+        return value == null ? null : (QueueEntry.Waiting) codec.decodeEntry(value);
     }
 
     @Override
-    public void put(ScheduleKey key, Slot.Waiting value) {
+    public void put(ScheduleKey key, QueueEntry.Waiting value) {
         store.put(bytes(key), codec.encode(value));
     }
 

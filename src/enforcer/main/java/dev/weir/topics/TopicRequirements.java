@@ -35,7 +35,7 @@ public final class TopicRequirements {
 
     private static final List<String> OF_ADMISSIONS = List.of(
             Stores.QUEUE_STATES,
-            Stores.QUEUE_SLOTS,
+            Stores.QUEUE_ENTRIES,
             Stores.QUEUE_TICKETS,
             Stores.QUEUE_EXPIRY_TIMERS,
             Stores.QUEUE_TIMERS,

@@ -42,7 +42,7 @@ public final class Stores {
     public static final String QUEUE_STATES = "queue-states";
 
     /** The requests that wait in queues: {@code QueueKeys} to {@code QueueCodec}, as for the next four stores. */
-    public static final String QUEUE_SLOTS = "queue-slots";
+    public static final String QUEUE_ENTRIES = "queue-entries";
 
     /** The place of each waiting request by client and request id. */
     public static final String QUEUE_TICKETS = "queue-tickets";

@@ -81,7 +81,7 @@ import org.apache.kafka.streams.processor.TimestampExtractor;
  *   weir.admissions. ─────────────────▶ shape ──▶ weir.decisions
  *                                         ├──▶ weir.replies
  *                                         ├── (queue-states)
- *                                         ├── (queue-slots)
+ *                                         ├── (queue-entries)
  *                                         ├── (queue-tickets)
  *                                         ├── (queue-expiry-timers)
  *                                         ├── (queue-timers)
@@ -369,7 +369,7 @@ public final class WeirTopology {
                                 config,
                                 new StoredQueues.StoreNames(
                                         Stores.QUEUE_STATES,
-                                        Stores.QUEUE_SLOTS,
+                                        Stores.QUEUE_ENTRIES,
                                         Stores.QUEUE_TICKETS,
                                         Stores.QUEUE_EXPIRY_TIMERS,
                                         Stores.QUEUE_TIMERS,
@@ -380,7 +380,7 @@ public final class WeirTopology {
                                 replies)),
                         ADMISSIONS_IN)
                 .addStateStore(Stores.persistent(Stores.QUEUE_STATES), SHAPE)
-                .addStateStore(Stores.persistent(Stores.QUEUE_SLOTS), SHAPE)
+                .addStateStore(Stores.persistent(Stores.QUEUE_ENTRIES), SHAPE)
                 .addStateStore(Stores.persistent(Stores.QUEUE_TICKETS), SHAPE)
                 .addStateStore(Stores.persistent(Stores.QUEUE_EXPIRY_TIMERS), SHAPE)
                 .addStateStore(Stores.persistent(Stores.QUEUE_TIMERS), SHAPE)

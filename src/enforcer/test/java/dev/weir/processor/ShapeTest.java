@@ -85,7 +85,7 @@ class ShapeTest {
         MockProcessorContext<byte[], Object> opening = context();
         for (String name : List.of(
                 STORES.states(),
-                STORES.slots(),
+                STORES.entries(),
                 STORES.tickets(),
                 STORES.expiryTimers(),
                 STORES.timers(),

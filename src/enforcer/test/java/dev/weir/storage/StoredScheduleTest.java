@@ -10,10 +10,10 @@ import dev.weir.event.Request;
 import dev.weir.shape.QueueEffect;
 import dev.weir.shape.QueueView;
 import dev.weir.shape.Shaper;
+import dev.weir.shape.backlog.QueueEntry;
 import dev.weir.shape.backlog.QueueStore;
 import dev.weir.shape.backlog.ScheduleKey;
 import dev.weir.shape.backlog.ScheduleTable;
-import dev.weir.shape.backlog.Slot;
 import dev.weir.shape.rules.BucketId;
 import dev.weir.shape.rules.QueueRules;
 import dev.weir.time.DueTime;
@@ -130,7 +130,7 @@ class StoredScheduleTest {
                         new ScheduleKey(Long.MAX_VALUE, Long.MAX_VALUE))
                 .toList();
         for (int i = keys.size() - 1; i >= 0; i--) {
-            table.put(keys.get(i), new Slot.Waiting(admission(i, 5), i, 0, DueTime.NEVER, true, null));
+            table.put(keys.get(i), new QueueEntry.Waiting(admission(i, 5), i, 0, DueTime.NEVER, true, null));
         }
         queues.of(BucketId.of("q", Map.of("to", "a")))
                 .scheduleTickets()

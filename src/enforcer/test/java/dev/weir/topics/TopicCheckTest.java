@@ -227,7 +227,7 @@ class TopicCheckTest {
                             new TopicRequirements(config).changelogs().keySet()));
         }
         TopicCheck.require(admin, config);
-        String changelog = config.applicationId() + "-shaping-queue-slots-changelog";
+        String changelog = config.applicationId() + "-shaping-queue-entries-changelog";
         set(changelog, "cleanup.policy", "delete");
         assertThat(refusal()).contains(changelog + ": cleanup.policy is delete, must be compact");
         set(changelog, "cleanup.policy", "compact");

@@ -261,7 +261,7 @@ class ShapingTest {
                 .returns("a", Request::requestId)
                 .extracting(Request::payload)
                 .isEqualTo(new byte[] {1, 2});
-        assertThat(shaping.getKeyValueStore(Stores.QUEUE_SLOTS).all())
+        assertThat(shaping.getKeyValueStore(Stores.QUEUE_ENTRIES).all())
                 .toIterable()
                 .isEmpty();
     }

@@ -8,8 +8,8 @@ import dev.weir.shape.BucketState;
 import dev.weir.shape.QueueEffect;
 import dev.weir.shape.Shaper;
 import dev.weir.shape.backlog.HeapSchedule;
+import dev.weir.shape.backlog.QueueEntry;
 import dev.weir.shape.backlog.QueueStore;
-import dev.weir.shape.backlog.Slot;
 import dev.weir.shape.rules.BucketId;
 import dev.weir.shape.timer.TimerKey;
 import java.util.function.BiConsumer;
@@ -54,5 +54,5 @@ public final class HeapQueues implements Shaper.Tables {
     public void readStates(Consumer<QueueEffect.StateStored> states) {}
 
     @Override
-    public void readWaiting(BucketId bucket, BiConsumer<QueueStore.Place, Slot> requests) {}
+    public void readWaiting(BucketId bucket, BiConsumer<QueueStore.Place, QueueEntry> requests) {}
 }

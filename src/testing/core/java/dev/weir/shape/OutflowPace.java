@@ -5,7 +5,7 @@ import java.util.concurrent.TimeUnit;
 /**
  * A check of the pace that a queue promises, by its definition and independent of the implementation. In each interval,
  * releases cost at most the burst plus what the limit permits in that time. A cost above the burst counts as the burst
- * until its slots have passed. With P the tokens released before, t the times, T the time per token, and c the cost, at
+ * until its time has passed. With P the tokens released before, t the times, T the time per token, and c the cost, at
  * most the burst:
  *
  * <pre>

@@ -1,9 +1,9 @@
 package dev.weir.shape.backlog;
 
 import dev.weir.shape.backlog.BucketContents.AttemptSummary;
+import dev.weir.shape.backlog.QueueEntry.Attempted;
+import dev.weir.shape.backlog.QueueEntry.Phase.InFlight;
 import dev.weir.shape.backlog.QueueStore.Place;
-import dev.weir.shape.backlog.Slot.Attempted;
-import dev.weir.shape.backlog.Slot.Phase.InFlight;
 import dev.weir.shape.rules.Flow;
 import dev.weir.time.DueTime;
 import java.util.ArrayList;
@@ -19,7 +19,7 @@ import java.util.TreeMap;
 import java.util.TreeSet;
 
 /**
- * The requests of a bucket that were released and have not ended. The requests themselves stay in their slots; this is
+ * The requests of a bucket that were released and have not ended. The requests themselves stay where they are stored; this is
  * what is on the heap.
  *
  * <pre>
@@ -63,28 +63,8 @@ public final class Attempts {
     /** A request that waits for another attempt. Those that have waited for their time can have the number of others. */
     private record Numbered(long number, Place place) {}
 
-    /** A released request whose next attempt is due. */
-    record Retry(Place head, long number, long headCost, long headEnqueuedAtMs, long headExpiresAtMs) implements Head {
-
-        static Retry of(Place place, Attempted attempted) {
-            Long deadlineMs = attempted.request().admission().request().deadlineMs();
-            long expiresAtMs = deadlineMs == null ? DueTime.NEVER : Math.max(0, deadlineMs);
-            return new Retry(
-                    place,
-                    attempted.request().number(),
-                    attempted.request().cost(),
-                    attempted.request().enqueuedAtMs(),
-                    expiresAtMs);
-        }
-
-        @Override
-        public Flow flow() {
-            return head.flow();
-        }
-    }
-
     private NavigableSet<Timed> timed = Collections.emptyNavigableSet();
-    private NavigableMap<Flow, TreeMap<Long, Retry>> due = Collections.emptyNavigableMap(); // by position
+    private NavigableMap<Flow, TreeMap<Long, Head>> due = Collections.emptyNavigableMap(); // by position
     private NavigableSet<Numbered> waiting = Collections.emptyNavigableSet(); // those in backoff or due
     private long lastPosition = -1;
     private long dueCount;
@@ -125,9 +105,9 @@ public final class Attempts {
         due.values().forEach(flow -> flow.values()
                 .forEach(retry -> all.add(new AttemptSummary(
                         retry.flow(),
-                        retry.head().position(),
+                        retry.place().position(),
                         retry.number(),
-                        retry.headCost(),
+                        retry.cost(),
                         0,
                         AttemptSummary.Stage.DUE,
                         0,
@@ -165,7 +145,7 @@ public final class Attempts {
     /** Adds a request in backoff whose time is over. */
     void addDue(Place place, Attempted attempted) {
         makeRoom();
-        due.computeIfAbsent(place.flow(), flow -> new TreeMap<>()).put(place.position(), Retry.of(place, attempted));
+        due.computeIfAbsent(place.flow(), flow -> new TreeMap<>()).put(place.position(), Head.of(place, attempted));
         waiting.add(new Numbered(attempted.request().number(), place));
         lastPosition = Math.max(lastPosition, place.position());
         dueCount++;
@@ -185,7 +165,7 @@ public final class Attempts {
             count(removed, -1);
             return false;
         }
-        TreeMap<Long, Retry> retries = due.get(place.flow());
+        TreeMap<Long, Head> retries = due.get(place.flow());
         retries.remove(place.position());
         if (retries.isEmpty()) {
             due.remove(place.flow());
@@ -212,8 +192,8 @@ public final class Attempts {
     }
 
     /** Returns the retry of a flow that leaves next; null if none is due. */
-    Retry firstDue(Flow flow) {
-        TreeMap<Long, Retry> retries = due.get(flow);
+    Head firstDue(Flow flow) {
+        TreeMap<Long, Head> retries = due.get(flow);
         return retries == null ? null : retries.firstEntry().getValue();
     }
 

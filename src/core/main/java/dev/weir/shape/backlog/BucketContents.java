@@ -40,13 +40,19 @@ public record BucketContents(
      * @param bounds what is known of the others, null if only one waits
      */
     public record FlowSummary(
-            Flow flow, long size, long tokens, Head head, Tail tail, long latestExpiryMs, BoundsSummary bounds) {
+            Flow flow,
+            long size,
+            long tokens,
+            FirstRequest head,
+            LastRequest tail,
+            long latestExpiryMs,
+            BoundsSummary bounds) {
 
         /** The first request of a flow. Its number is that among all requests of the bucket. */
-        public record Head(long position, long cost, long number, long enqueuedAtMs, long expiresAtMs) {}
+        public record FirstRequest(long position, long cost, long number, long enqueuedAtMs, long expiresAtMs) {}
 
         /** The last request of a flow. */
-        public record Tail(long position, long cost, long number) {}
+        public record LastRequest(long position, long cost, long number) {}
 
         /** Returns the tokens that a request of this cost counts for in sums. */
         public static long cappedCost(long cost) {
@@ -121,7 +127,7 @@ public record BucketContents(
             String member, long ahead, long part, long weight, boolean isFinish, boolean isAway, boolean isHeld) {}
 
     /** The {@link ExpiryTimers} of one tenth of a second. */
-    public record ExpiryTimerCount(long bucket, long next, long live, long cursor) {}
+    public record ExpiryTimerCount(long interval, long next, long live, long cursor) {}
 
     /**
      * A request in {@link Attempts}.

@@ -17,16 +17,16 @@ import java.util.TreeMap;
  */
 final class ExpiryTimers {
 
-    private static final long SLOT_MS = 100;
+    private static final long INTERVAL_MS = 100;
 
-    private static final class Bucket {
+    private static final class Interval {
         long next;
         long live;
         long cursor;
     }
 
     private final KeyValueTable<ExpiryTimer, Place> table;
-    private final TreeMap<Long, Bucket> buckets = new TreeMap<>();
+    private final TreeMap<Long, Interval> intervals = new TreeMap<>();
 
     ExpiryTimers(KeyValueTable<ExpiryTimer, Place> table) {
         this.table = table;
@@ -35,30 +35,30 @@ final class ExpiryTimers {
     /** Restores what {@link #counts} returned. */
     void restore(List<ExpiryTimerCount> counts) {
         for (ExpiryTimerCount count : counts) {
-            Bucket bucket = bucket(count.bucket());
-            bucket.next = count.next();
-            bucket.live = count.live();
-            bucket.cursor = count.cursor();
+            Interval interval = interval(count.interval());
+            interval.next = count.next();
+            interval.live = count.live();
+            interval.cursor = count.cursor();
         }
     }
 
     /** Returns the counters of each tenth of a second that has timers. */
     List<ExpiryTimerCount> counts() {
-        List<ExpiryTimerCount> counts = new ArrayList<>(buckets.size());
-        buckets.forEach(
-                (number, bucket) -> counts.add(new ExpiryTimerCount(number, bucket.next, bucket.live, bucket.cursor)));
+        List<ExpiryTimerCount> counts = new ArrayList<>(intervals.size());
+        intervals.forEach((number, interval) ->
+                counts.add(new ExpiryTimerCount(number, interval.next, interval.live, interval.cursor)));
         return counts;
     }
 
     /** Returns how many tenths of a second have timers. */
-    int buckets() {
-        return buckets.size();
+    int intervals() {
+        return intervals.size();
     }
 
     /** Sets a timer, which fires within a tenth of a second after its time. */
     ExpiryTimer set(long expiresAtMs, Place place) {
-        long bucket = Math.floorDiv(expiresAtMs, SLOT_MS);
-        ExpiryTimer timer = new ExpiryTimer(bucket, bucket(bucket).next);
+        long interval = Math.floorDiv(expiresAtMs, INTERVAL_MS);
+        ExpiryTimer timer = new ExpiryTimer(interval, interval(interval).next);
         table.put(timer, place);
         restore(timer);
         return timer;
@@ -66,30 +66,30 @@ final class ExpiryTimers {
 
     /** Restores a timer that is in the table. */
     void restore(ExpiryTimer timer) {
-        Bucket bucket = bucket(timer.bucket());
-        bucket.next = Math.max(bucket.next, timer.index() + 1);
-        bucket.live++;
+        Interval interval = interval(timer.interval());
+        interval.next = Math.max(interval.next, timer.index() + 1);
+        interval.live++;
     }
 
     /** Cancels a timer. */
     void cancel(ExpiryTimer timer) {
         table.delete(timer);
-        Bucket bucket = bucket(timer.bucket());
-        if (--bucket.live == 0) {
-            buckets.remove(timer.bucket());
+        Interval interval = interval(timer.interval());
+        if (--interval.live == 0) {
+            intervals.remove(timer.interval());
         }
     }
 
     /** Returns when the next timer may fire, in milliseconds; {@link DueTime#NEVER} if none is set. */
     long dueMs() {
-        return buckets.isEmpty() ? DueTime.NEVER : (buckets.firstKey() + 1) * SLOT_MS;
+        return intervals.isEmpty() ? DueTime.NEVER : (intervals.firstKey() + 1) * INTERVAL_MS;
     }
 
     /**
      * Returns a time before which no timer's request expires, in milliseconds; {@link DueTime#NEVER} if none is set.
      */
     long soonestMs() {
-        return buckets.isEmpty() ? DueTime.NEVER : buckets.firstKey() * SLOT_MS;
+        return intervals.isEmpty() ? DueTime.NEVER : intervals.firstKey() * INTERVAL_MS;
     }
 
     /**
@@ -98,7 +98,7 @@ final class ExpiryTimers {
      */
     Place nextDue(long nowMs, WorkBudget budget) {
         while (dueMs() <= nowMs && budget.trySpend()) {
-            Map.Entry<Long, Bucket> first = buckets.firstEntry();
+            Map.Entry<Long, Interval> first = intervals.firstEntry();
             Place place = table.get(new ExpiryTimer(first.getKey(), first.getValue().cursor++));
             if (place != null) {
                 return place;
@@ -107,7 +107,7 @@ final class ExpiryTimers {
         return null;
     }
 
-    private Bucket bucket(long number) {
-        return buckets.computeIfAbsent(number, n -> new Bucket());
+    private Interval interval(long number) {
+        return intervals.computeIfAbsent(number, n -> new Interval());
     }
 }

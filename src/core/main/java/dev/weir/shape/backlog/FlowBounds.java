@@ -145,7 +145,7 @@ final class FlowBounds {
      *
      * @param head the head
      * @param waitingTokens the tokens of all requests
-     * @param startNanos when the head's slots begin at the latest
+     * @param startNanos when the time that the head takes begins at the latest
      * @param pacing the pace of the bucket, by which the requests were counted
      */
     boolean isInTime(FlowHead head, long waitingTokens, long startNanos, Pacing pacing) {

@@ -3,18 +3,18 @@ package dev.weir.shape.backlog;
 import dev.weir.decision.state.KeyValueTable;
 import dev.weir.shape.backlog.BucketContents.FlowSummary;
 import dev.weir.shape.backlog.FlowBounds.FlowHead;
+import dev.weir.shape.backlog.QueueEntry.Gap;
+import dev.weir.shape.backlog.QueueEntry.Waiting;
 import dev.weir.shape.backlog.QueueStore.Place;
-import dev.weir.shape.backlog.Slot.Gap;
-import dev.weir.shape.backlog.Slot.Waiting;
 import dev.weir.shape.rules.Flow;
 import dev.weir.shape.rules.Pacing;
 
 /**
- * The waiting requests of one flow, first in first out, in consecutive slots. Only the values of the head are
- * in memory.
+ * The waiting requests of one flow, first in first out, as entries at consecutive positions. Only the first request and
+ * figures of the last one are in memory.
  *
  * <pre>
- *   slot      3     4        5    6        7     8
+ *   position  3     4        5    6        7     8
  *           ┌─────┬────────┬────┬────────┬─────┬─────┐
  *           │ a   │ gap →6 │    │ gap →4 │ b   │ c   │      three requests have left from the middle
  *           └─────┴────────┴────┴────────┴─────┴─────┘
@@ -22,31 +22,27 @@ import dev.weir.shape.rules.Pacing;
  * </pre>
  *
  * <p>Adjacent gaps are merged, and each end of a gap holds the position of the other. So the next request in either
- * direction is at most one gap away, and each call reads and writes a small constant number of slots, however many
+ * direction is at most one gap away, and each call reads and writes a small constant number of entries, however many
  * requests have left.
  */
-public final class FlowQueue implements Head {
+public final class FlowQueue {
 
     private static final long NANOS_PER_MS = 1_000_000;
 
     private final Flow flow;
-    private final KeyValueTable<Place, Slot> slots;
-    private long first;
+    private final KeyValueTable<Place, QueueEntry> entries;
+    private Head head; // null before the first request; that of the last one when it has left
     private long last;
     private long size;
     private long tokens;
-    private long headCost;
-    private long headNumber;
-    private long headEnqueuedAtMs;
-    private long headExpiresAtMs;
     private long tailNumber;
     private long latestExpiryMs;
     private long tailCost;
     private FlowBounds bounds; // of several requests; null for fewer
 
     /** Creates an empty flow. */
-    FlowQueue(Flow flow, KeyValueTable<Place, Slot> slots) {
-        this(flow, slots, 0);
+    FlowQueue(Flow flow, KeyValueTable<Place, QueueEntry> entries) {
+        this(flow, entries, 0);
     }
 
     /**
@@ -54,26 +50,26 @@ public final class FlowQueue implements Head {
      *
      * @param start the position of the first request
      */
-    FlowQueue(Flow flow, KeyValueTable<Place, Slot> slots, long start) {
+    FlowQueue(Flow flow, KeyValueTable<Place, QueueEntry> entries, long start) {
         this.flow = flow;
-        this.slots = slots;
-        this.first = start;
+        this.entries = entries;
         this.last = start - 1;
         this.latestExpiryMs = Long.MIN_VALUE;
     }
 
     /** Restores what {@link #summary} returned. */
-    FlowQueue(FlowSummary figures, KeyValueTable<Place, Slot> slots) {
+    FlowQueue(FlowSummary figures, KeyValueTable<Place, QueueEntry> entries) {
         flow = figures.flow();
-        this.slots = slots;
-        first = figures.head().position();
+        this.entries = entries;
+        head = new Head(
+                place(figures.head().position()),
+                figures.head().number(),
+                figures.head().cost(),
+                figures.head().enqueuedAtMs(),
+                figures.head().expiresAtMs());
         last = figures.tail().position();
         size = figures.size();
         tokens = figures.tokens();
-        headCost = figures.head().cost();
-        headNumber = figures.head().number();
-        headEnqueuedAtMs = figures.head().enqueuedAtMs();
-        headExpiresAtMs = figures.head().expiresAtMs();
         tailNumber = figures.tail().number();
         latestExpiryMs = figures.latestExpiryMs();
         tailCost = figures.tail().cost();
@@ -85,29 +81,36 @@ public final class FlowQueue implements Head {
                 flow,
                 size,
                 tokens,
-                new FlowSummary.Head(first, headCost, headNumber, headEnqueuedAtMs, headExpiresAtMs),
-                new FlowSummary.Tail(last, tailCost, tailNumber),
+                new FlowSummary.FirstRequest(
+                        position(head), head.cost(), head.number(), head.enqueuedAtMs(), head.expiresAtMs()),
+                new FlowSummary.LastRequest(last, tailCost, tailNumber),
                 latestExpiryMs,
                 bounds == null ? null : bounds.summary());
+    }
+
+    private static long position(Head head) {
+        return head.place().position();
     }
 
     /** Returns what is known of the costs. */
     CostSummary costs() {
         long tail = QueueOccupancy.cappedCost(tailCost);
-        return new CostSummary(
-                size, tokens, QueueOccupancy.cappedCost(headCost), leastCost(), largestCost(), tail, tail);
+        return new CostSummary(size, tokens, headCost(), leastCost(), largestCost(), tail, tail);
+    }
+
+    /** Returns the cost of the first request, as counted by {@link QueueOccupancy}. */
+    private long headCost() {
+        return QueueOccupancy.cappedCost(head.cost());
     }
 
     /** Returns a lower bound of each cost, as counted by {@link QueueOccupancy}. */
     long leastCost() {
-        long head = QueueOccupancy.cappedCost(headCost);
-        return bounds == null ? head : Math.min(head, bounds.leastCost());
+        return bounds == null ? headCost() : Math.min(headCost(), bounds.leastCost());
     }
 
     /** Returns an upper bound of each cost, as counted by {@link QueueOccupancy}. */
     long largestCost() {
-        long head = QueueOccupancy.cappedCost(headCost);
-        return bounds == null ? head : Math.max(head, bounds.largestCost());
+        return bounds == null ? headCost() : Math.max(headCost(), bounds.largestCost());
     }
 
     /** Returns the cost of the last request, as counted by {@link QueueOccupancy}. */
@@ -116,7 +119,7 @@ public final class FlowQueue implements Head {
     }
 
     private FlowHead flowHead() {
-        return new FlowHead(QueueOccupancy.cappedCost(headCost), expiryNanos(headExpiresAtMs));
+        return new FlowHead(headCost(), expiryNanos(head.expiresAtMs()));
     }
 
     /** See {@link FlowBounds#isInTime}. */
@@ -140,8 +143,7 @@ public final class FlowQueue implements Head {
         return expiresAtMs > Long.MAX_VALUE / NANOS_PER_MS ? Long.MAX_VALUE : expiresAtMs * NANOS_PER_MS;
     }
 
-    @Override
-    public Flow flow() {
+    Flow flow() {
         return flow;
     }
 
@@ -159,32 +161,14 @@ public final class FlowQueue implements Head {
         return tokens;
     }
 
-    @Override
-    public Place head() {
-        return new Place(flow, first);
+    /** Returns the first request. */
+    Head head() {
+        return head;
     }
 
+    /** Returns the place of the last request. */
     public Place tail() {
-        return new Place(flow, last);
-    }
-
-    @Override
-    public long headCost() {
-        return headCost;
-    }
-
-    long headNumber() {
-        return headNumber;
-    }
-
-    @Override
-    public long headEnqueuedAtMs() {
-        return headEnqueuedAtMs;
-    }
-
-    @Override
-    public long headExpiresAtMs() {
-        return headExpiresAtMs;
+        return place(last);
     }
 
     long tailNumber() {
@@ -198,73 +182,70 @@ public final class FlowQueue implements Head {
 
     /** Returns the place of the next request that arrives. */
     Place next() {
-        return new Place(flow, last + 1);
+        return place(last + 1);
     }
 
     /** Appends a request. */
     void append(Waiting waiting, Pacing pacing) {
-        slots.put(next(), waiting);
-        recordLast(last + 1, waiting, pacing);
+        Place place = next();
+        entries.put(place, waiting);
+        recordLast(place, waiting, pacing);
     }
 
-    /** Restores the request in a slot. Slots must be restored in order. */
-    void restore(long position, Waiting waiting, Pacing pacing) {
-        if (isEmpty()) {
-            first = position;
-        }
-        recordLast(position, waiting, pacing);
+    /** Restores a request. Those of a flow must be restored in order. */
+    void restore(Place place, Waiting waiting, Pacing pacing) {
+        recordLast(place, waiting, pacing);
     }
 
-    /** Removes the first request, whose slot stays. */
-    void takeHead(Waiting head) {
+    /** Removes the first request, whose entry stays. */
+    void takeHead(Waiting first) {
         size--;
-        tokens -= QueueOccupancy.cappedCost(head.cost());
+        tokens -= QueueOccupancy.cappedCost(first.cost());
         if (size > 0) {
-            Found next = next(first, 1);
-            first = next.position;
-            setHead(next.waiting);
-            bounds.headLeft(first, last);
+            Found next = next(position(head), 1);
+            head = Head.of(next.place, next.waiting);
+            bounds.headLeft(position(head), last);
         }
         if (size == 1) {
             bounds = null;
         }
     }
 
-    /** Removes a request, from any position. */
-    void remove(long position, Waiting waiting) {
-        if (position == first) {
-            slots.delete(place(position));
+    /** Removes a request, from any place. */
+    void remove(Place place, Waiting waiting) {
+        long position = place.position();
+        if (position == position(head)) {
+            entries.delete(place);
             takeHead(waiting);
             return;
         }
         size--;
         tokens -= QueueOccupancy.cappedCost(waiting.cost());
         if (position == last) {
-            slots.delete(place(position));
+            entries.delete(place);
             Found next = next(position, -1);
-            last = next.position;
+            last = next.place.position();
             tailNumber = next.waiting.number();
             tailCost = next.waiting.cost();
-            bounds.removeBehindHead(QueueOccupancy.cappedCost(waiting.cost()));
         } else {
             leaveGap(position);
-            bounds.removeBehindHead(QueueOccupancy.cappedCost(waiting.cost()));
         }
+        bounds.removeBehindHead(QueueOccupancy.cappedCost(waiting.cost()));
         if (size == 1) {
             bounds = null;
         }
     }
 
     private FlowBounds bounds() {
-        return bounds == null ? new FlowBounds(first, QueueOccupancy.cappedCost(headCost)) : bounds;
+        return bounds == null ? new FlowBounds(position(head), headCost()) : bounds;
     }
 
-    private void recordLast(long position, Waiting waiting, Pacing pacing) {
-        last = position;
+    private void recordLast(Place place, Waiting waiting, Pacing pacing) {
+        last = place.position();
         tailNumber = waiting.number();
         tailCost = waiting.cost();
         if (size++ == 0) {
-            setHead(waiting);
+            head = Head.of(place, waiting);
         } else {
             bounds = bounds();
             bounds.append(QueueOccupancy.cappedCost(waiting.cost()), expiryNanos(waiting.expiresAtMs()), pacing);
@@ -274,41 +255,34 @@ public final class FlowQueue implements Head {
         latestExpiryMs = Math.max(latestExpiryMs, waiting.expiresAtMs());
     }
 
-    private void setHead(Waiting waiting) {
-        headCost = waiting.cost();
-        headNumber = waiting.number();
-        headEnqueuedAtMs = waiting.sinceMs();
-        headExpiresAtMs = waiting.expiresAtMs();
-    }
-
-    private record Found(long position, Waiting waiting) {}
+    private record Found(Place place, Waiting waiting) {}
 
     /** Returns the next request in a direction, and removes a gap in between. */
     private Found next(long position, int direction) {
-        long beside = position + direction;
-        Slot slot = slots.get(place(beside));
-        if (slot instanceof Gap gap) {
-            slots.delete(place(beside));
-            slots.delete(place(gap.otherEnd()));
-            beside = gap.otherEnd() + direction;
-            slot = slots.get(place(beside));
+        Place beside = place(position + direction);
+        QueueEntry entry = entries.get(beside);
+        if (entry instanceof Gap gap) {
+            entries.delete(beside);
+            entries.delete(place(gap.otherEnd()));
+            beside = place(gap.otherEnd() + direction);
+            entry = entries.get(beside);
         }
-        if (slot instanceof Waiting waiting) {
+        if (entry instanceof Waiting waiting) {
             return new Found(beside, waiting);
         }
-        throw new IllegalStateException("no request waits at " + beside + " of " + flow);
+        throw new IllegalStateException("no request waits at " + beside.position() + " of " + flow);
     }
 
     private void leaveGap(long position) {
-        long from = slots.get(place(position - 1)) instanceof Gap before ? before.otherEnd() : position;
-        long to = slots.get(place(position + 1)) instanceof Gap behind ? behind.otherEnd() : position;
+        long from = entries.get(place(position - 1)) instanceof Gap before ? before.otherEnd() : position;
+        long to = entries.get(place(position + 1)) instanceof Gap behind ? behind.otherEnd() : position;
         for (long inner = position - 1; inner <= position + 1; inner++) {
             if (inner > from && inner < to) {
-                slots.delete(place(inner));
+                entries.delete(place(inner));
             }
         }
-        slots.put(place(from), new Gap(to));
-        slots.put(place(to), new Gap(from));
+        entries.put(place(from), new Gap(to));
+        entries.put(place(to), new Gap(from));
     }
 
     private Place place(long position) {

@@ -8,6 +8,7 @@ import java.util.HashMap;
 import java.util.List;
 import java.util.Map;
 import java.util.TreeSet;
+import java.util.function.Consumer;
 
 /**
  * The flows of a bucket that have waiting requests: by flow, by expiry and arrival of their heads, and as a {@link QueueOccupancy}.
@@ -19,13 +20,13 @@ final class FlowTable {
     /** The most flows that are searched linearly. */
     static final int MAX_UNINDEXED = 4;
 
-    private static final Comparator<FlowQueue> SOONEST_EXPIRY_FIRST = Comparator.comparingLong(
-                    FlowQueue::headExpiresAtMs)
-            .thenComparingLong(FlowQueue::headNumber)
+    private static final Comparator<FlowQueue> SOONEST_EXPIRY_FIRST = Comparator.<FlowQueue>comparingLong(
+                    queue -> queue.head().expiresAtMs())
+            .thenComparingLong(queue -> queue.head().number())
             .thenComparing(FlowQueue::flow);
 
-    private static final Comparator<FlowQueue> OLDEST_FIRST =
-            Comparator.comparingLong(FlowQueue::headNumber).thenComparing(FlowQueue::flow);
+    static final Comparator<FlowQueue> OLDEST_FIRST =
+            Comparator.<FlowQueue>comparingLong(queue -> queue.head().number()).thenComparing(FlowQueue::flow);
 
     private static final class Index {
         final Map<Flow, FlowQueue> byFlow = new HashMap<>();
@@ -38,15 +39,25 @@ final class FlowTable {
         }
 
         void add(FlowQueue queue) {
-            byExpiry.add(queue);
-            byAge.add(queue);
+            byFlow.put(queue.flow(), queue);
+            addHead(queue);
             occupancy.add(queue);
         }
 
-        void remove(FlowQueue queue) {
+        private void addHead(FlowQueue queue) {
+            byExpiry.add(queue);
+            byAge.add(queue);
+        }
+
+        void change(FlowQueue queue, Consumer<FlowQueue> change) {
             byExpiry.remove(queue);
             byAge.remove(queue);
-            occupancy.remove(queue);
+            occupancy.change(queue, change);
+            if (queue.isEmpty()) {
+                byFlow.remove(queue.flow());
+            } else {
+                addHead(queue);
+            }
         }
     }
 
@@ -98,7 +109,7 @@ final class FlowTable {
         return null;
     }
 
-    /** Adds a flow that is not empty, or adds it again after it changed. */
+    /** Adds a flow that is not empty. */
     void add(FlowQueue queue) {
         if (index == null) {
             unindexed.add(queue);
@@ -107,30 +118,25 @@ final class FlowTable {
                 buildIndex();
             }
         } else {
-            index.byFlow.put(queue.flow(), queue);
             index.add(queue);
         }
     }
 
-    /** Removes a flow before it changes. If it is not empty afterwards, {@link #add} must follow. */
-    void remove(FlowQueue queue) {
+    /** Changes a flow, and removes it if it is empty then. */
+    void change(FlowQueue queue, Consumer<FlowQueue> change) {
         if (index == null) {
             unindexed.remove(queue);
+            change.accept(queue);
             occupancy = null;
-        } else {
-            index.remove(queue);
-        }
-    }
-
-    /** Removes all traces of a flow that was removed and is now empty. */
-    void removeEmpty(FlowQueue queue) {
-        if (index != null) {
-            index.byFlow.remove(queue.flow());
-            index.occupancy.removeIfEmpty(queue.flow().tier());
-            if (index.byFlow.size() <= MAX_UNINDEXED / 2) {
-                unindexed = new ArrayList<>(index.byExpiry);
-                index = null;
+            if (!queue.isEmpty()) {
+                unindexed.add(queue);
             }
+            return;
+        }
+        index.change(queue, change);
+        if (index.byFlow.size() <= MAX_UNINDEXED / 2) {
+            unindexed = new ArrayList<>(index.byExpiry);
+            index = null;
         }
     }
 
@@ -182,10 +188,7 @@ final class FlowTable {
     private void buildIndex() {
         occupancy = null;
         index = new Index(rules);
-        for (FlowQueue queue : unindexed) {
-            index.byFlow.put(queue.flow(), queue);
-            index.add(queue);
-        }
+        unindexed.forEach(index::add);
         unindexed = List.of();
     }
 }

@@ -1,21 +1,37 @@
 package dev.weir.shape.backlog;
 
+import dev.weir.shape.backlog.QueueEntry.Attempted;
+import dev.weir.shape.backlog.QueueEntry.Waiting;
 import dev.weir.shape.backlog.QueueStore.Place;
 import dev.weir.shape.rules.Flow;
 import dev.weir.time.DueTime;
 
-/** The request that leaves next: the first of a flow that waits, or a released one whose next attempt is due. */
-public sealed interface Head permits FlowQueue, Attempts.Retry {
+/**
+ * The request of a flow that leaves first, with what its turn depends on: the first one that waits, or a released one
+ * whose next attempt is due.
+ *
+ * @param place where it is stored
+ * @param number its number in the order of arrival
+ * @param cost its cost in tokens
+ * @param enqueuedAtMs when it was queued, in milliseconds since the epoch
+ * @param expiresAtMs the last time at which it can leave, in milliseconds since the epoch; {@link DueTime#NEVER} for
+ *     never
+ */
+public record Head(Place place, long number, long cost, long enqueuedAtMs, long expiresAtMs) {
 
-    Flow flow();
+    static Head of(Place place, Waiting waiting) {
+        return new Head(place, waiting.number(), waiting.cost(), waiting.sinceMs(), waiting.expiresAtMs());
+    }
 
-    Place head();
+    /** Returns the head of a flow whose next attempt is due. Only its deadline bounds how long it waits. */
+    static Head of(Place place, Attempted attempted) {
+        Waiting request = attempted.request();
+        Long deadlineMs = request.admission().request().deadlineMs();
+        long expiresAtMs = deadlineMs == null ? DueTime.NEVER : Math.max(0, deadlineMs);
+        return new Head(place, request.number(), request.cost(), request.enqueuedAtMs(), expiresAtMs);
+    }
 
-    long headCost();
-
-    /** Returns when it was queued, in milliseconds since the epoch. */
-    long headEnqueuedAtMs();
-
-    /** Returns the last time at which it can leave, in milliseconds since the epoch; {@link DueTime#NEVER} for never. */
-    long headExpiresAtMs();
+    public Flow flow() {
+        return place.flow();
+    }
 }

@@ -5,15 +5,15 @@ import java.util.TreeMap;
 /** A schedule on the heap. */
 public final class HeapSchedule implements ScheduleTable {
 
-    private final TreeMap<ScheduleKey, Slot.Waiting> entries = new TreeMap<>();
+    private final TreeMap<ScheduleKey, QueueEntry.Waiting> entries = new TreeMap<>();
 
     @Override
-    public Slot.Waiting get(ScheduleKey key) {
+    public QueueEntry.Waiting get(ScheduleKey key) {
         return entries.get(key);
     }
 
     @Override
-    public void put(ScheduleKey key, Slot.Waiting value) {
+    public void put(ScheduleKey key, QueueEntry.Waiting value) {
         entries.put(key, value);
     }
 

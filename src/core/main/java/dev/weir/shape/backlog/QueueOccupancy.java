@@ -10,6 +10,7 @@ import java.util.Map;
 import java.util.Set;
 import java.util.TreeMap;
 import java.util.TreeSet;
+import java.util.function.Consumer;
 
 /** The waiting requests of a bucket by priority and tier: sums, bounds of costs, and the request to evict. */
 public final class QueueOccupancy {
@@ -153,7 +154,7 @@ public final class QueueOccupancy {
         }
     }
 
-    /** Adds a flow, or adds it again after it has changed. */
+    /** Adds a flow that is not empty. */
     void add(FlowQueue queue) {
         Tier tier = tiers.computeIfAbsent(queue.flow().tier(), name -> {
             Tier fresh = new Tier(name);
@@ -171,8 +172,18 @@ public final class QueueOccupancy {
         largestCosts.add(queue.largestCost());
     }
 
-    /** Removes a flow before it changes. If it became empty, {@link #removeIfEmpty} must follow. */
-    void remove(FlowQueue queue) {
+    /** Changes a flow, and removes it if it is empty then. */
+    void change(FlowQueue queue, Consumer<FlowQueue> change) {
+        subtract(queue);
+        change.accept(queue);
+        if (queue.isEmpty()) {
+            removeIfEmpty(queue.flow().tier());
+        } else {
+            add(queue);
+        }
+    }
+
+    private void subtract(FlowQueue queue) {
         Tier tier = tiers.get(queue.flow().tier());
         PriorityLevel level = levelOf(tier);
         level.newestLast.remove(queue);
@@ -186,7 +197,7 @@ public final class QueueOccupancy {
     }
 
     /** Removes a tier if it has no waiting requests. */
-    void removeIfEmpty(String name) {
+    private void removeIfEmpty(String name) {
         Tier tier = tiers.get(name);
         if (tier.requests == 0) {
             tiers.remove(name);

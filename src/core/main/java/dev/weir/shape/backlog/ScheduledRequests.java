@@ -1,8 +1,8 @@
 package dev.weir.shape.backlog;
 
 import dev.weir.decision.state.KeyValueTable;
+import dev.weir.shape.backlog.QueueEntry.Waiting;
 import dev.weir.shape.backlog.QueueStore.Ticket;
-import dev.weir.shape.backlog.Slot.Waiting;
 import dev.weir.time.DueTime;
 import java.util.Optional;
 
@@ -22,7 +22,8 @@ public final class ScheduledRequests {
     private ScheduleKey first; // null if there is none
     private boolean isChanged;
     private long searchedBelow; // the number below which the search is for requests to purge
-    private ScheduleKey searchedFrom = ScheduleKey.LEAST; // no request below that number has a smaller key
+    private ScheduleKey searchedFrom =
+            ScheduleKey.LEAST; // no request below that number has a smaller key; null if none is below
 
     /** @param summary what waits, which the backlog already counts */
     ScheduledRequests(ScheduleSummary summary, QueueStore store, QueueBacklog backlog) {
@@ -71,6 +72,9 @@ public final class ScheduledRequests {
         if (first == null || key.compareTo(first) < 0) {
             first = key;
         }
+        if (key.number() < searchedBelow && (searchedFrom == null || key.compareTo(searchedFrom) < 0)) {
+            searchedFrom = key;
+        }
         count(1);
     }
 
@@ -104,7 +108,7 @@ public final class ScheduledRequests {
 
     /**
      * Returns the first request whose number is below this one; null if there is none. Later calls for the same number
-     * continue where this one ended: no request with a smaller number may be added in between.
+     * continue where this one ended.
      */
     public ScheduleKey firstBelow(long number) {
         if (size == 0) {

@@ -42,7 +42,7 @@ final class ServiceOrder {
     private final QueueOccupancy occupancy;
 
     /**
-     * @param next the flow whose head leaves next, null if none waits
+     * @param next the request that leaves next, null if none waits
      * @param mayExpire whether the upper bound must hold even if requests expire, so that others of their flow take
      *     their place
      */
@@ -88,7 +88,7 @@ final class ServiceOrder {
         }
         StartTimeFairQueue<String> values = scheduler.view().flows(flow.tier());
         VirtualTime start = own == null && isAfterNext && next.flow().tier().equals(flow.tier())
-                ? values.startAfterNext(flow.value(), cost, 1, next.headCost(), 1)
+                ? values.startAfterNext(flow.value(), cost, 1, next.cost(), 1)
                 : values.start(flow.value(), cost, 1);
         start = own == null ? start : start.roundedUpTo(1).plus(own.tokens());
         if (flows.flows() > MAX_FLOWS) {
@@ -116,7 +116,7 @@ final class ServiceOrder {
                 boolean isOlder = ownTag != null && ownTag.isOlderThan(tag);
                 ServiceRank rank = new ServiceRank(start, start, ahead, predecessor, 1, isOlder);
                 AheadRange before = other.costs().before(rank, tag.time(), 1, mayExpire);
-                boolean isNext = own == null && isAfterNext && other == next;
+                boolean isNext = own == null && isAfterNext && other.flow().equals(next.flow());
                 total = total.plus(isNext ? withSecond(before, other.costs()) : before);
             }
         }
@@ -168,7 +168,7 @@ final class ServiceOrder {
                         tier,
                         cost,
                         weight,
-                        next.headCost(),
+                        next.cost(),
                         rules.share(next.flow().tier()).weight())
                 : tiers.start(tier, cost, weight);
         long leastCost = occupancy.leastCost(tier);
@@ -201,13 +201,13 @@ final class ServiceOrder {
     }
 
     private CostSummary costs(String tier) {
-        FlowQueue head = flows.get(new Flow(tier, scheduler.view().flows(tier).first()));
+        FlowQueue first = flows.get(new Flow(tier, scheduler.view().flows(tier).first()));
         long least = occupancy.leastCost(tier);
         long largest = occupancy.largestCost(tier);
         return new CostSummary(
                 occupancy.size(tier),
                 occupancy.tokens(tier),
-                QueueOccupancy.cappedCost(head.headCost()),
+                QueueOccupancy.cappedCost(first.head().cost()),
                 least,
                 largest,
                 least,

@@ -2,20 +2,19 @@ package dev.weir.shape.backlog;
 
 import dev.weir.event.Admission;
 import dev.weir.shape.backlog.BucketContents.AttemptSummary;
+import dev.weir.shape.backlog.QueueEntry.Attempted;
+import dev.weir.shape.backlog.QueueEntry.Phase.InFlight;
+import dev.weir.shape.backlog.QueueEntry.Waiting;
 import dev.weir.shape.backlog.QueueOccupancy.Ahead;
 import dev.weir.shape.backlog.QueueStore.ExpiryTimer;
 import dev.weir.shape.backlog.QueueStore.Place;
 import dev.weir.shape.backlog.QueueStore.Ticket;
-import dev.weir.shape.backlog.Slot.Attempted;
-import dev.weir.shape.backlog.Slot.Phase.InFlight;
-import dev.weir.shape.backlog.Slot.Waiting;
 import dev.weir.shape.rules.Flow;
 import dev.weir.shape.rules.InFlightRules;
 import dev.weir.shape.rules.Pacing;
 import dev.weir.shape.rules.QueueRules;
 import dev.weir.time.DueTime;
 import java.util.ArrayList;
-import java.util.Comparator;
 import java.util.HashMap;
 import java.util.LinkedHashSet;
 import java.util.List;
@@ -41,6 +40,19 @@ import java.util.function.Consumer;
  */
 public final class WaitingRequests {
 
+    /** From what the waiting requests of a bucket are restored. */
+    public sealed interface Contents {}
+
+    /** A summary of what waits, which the backlog of the queue already counts. */
+    public record Summarized(BucketContents summary) implements Contents {}
+
+    /**
+     * The requests themselves, which are all read.
+     *
+     * @param entries passes on the requests that wait or were released, those of each flow in order
+     */
+    public record Stored(Consumer<BiConsumer<Place, QueueEntry>> entries) implements Contents {}
+
     private final QueueStore store;
     private final QueueBacklog backlog;
     private final FlowTable flowTable;
@@ -60,14 +72,14 @@ public final class WaitingRequests {
      * Creates the waiting requests of a bucket.
      *
      * @param pacing the pacing of the rules
-     * @param contents a summary of what waits, which the backlog already counts; null to start without requests
+     * @param contents what waits
      * @param schedule a summary of what waits for its time, which the backlog already counts
      * @param backlog counts what waits in all buckets of the queue; this one updates it
      */
     public WaitingRequests(
             QueueRules rules,
             Pacing pacing,
-            BucketContents contents,
+            Contents contents,
             ScheduleSummary schedule,
             QueueStore store,
             QueueBacklog backlog) {
@@ -80,14 +92,16 @@ public final class WaitingRequests {
         flowTable = new FlowTable(rules);
         scheduler = new FairScheduler(rules.tiers());
         scheduled = new ScheduledRequests(schedule, store, backlog);
-        if (contents != null) {
-            restore(contents);
+        if (contents instanceof Summarized summarized) {
+            restore(summarized.summary());
+        } else {
+            restore(((Stored) contents).entries());
         }
     }
 
     private void restore(BucketContents contents) {
         for (BucketContents.FlowSummary figures : contents.flows()) {
-            flowTable.add(new FlowQueue(figures, store.slots()));
+            flowTable.add(new FlowQueue(figures, store.entries()));
             latestNumber = Math.max(latestNumber, figures.tail().number());
         }
         expiryTimers.restore(contents.expiryTimers());
@@ -125,9 +139,9 @@ public final class WaitingRequests {
                 flows, isSlotTime(), scheduler.state(), expiryTimers.counts(), attempts.summaries(), times.summary());
     }
 
-    /** Returns the number of parts of {@link #contents}: flows, tags, slots of timers, released requests and their times. */
+    /** Returns the number of parts of {@link #contents}: flows, tags, intervals of timers, released requests and their times. */
     public int partCount() {
-        return flowTable.flows() + scheduler.tags() + expiryTimers.buckets() + attempts.size() + times.size();
+        return flowTable.flows() + scheduler.tags() + expiryTimers.intervals() + attempts.size() + times.size();
     }
 
     /** Returns whether {@link #contents} may have changed since the last call. */
@@ -138,31 +152,32 @@ public final class WaitingRequests {
     }
 
     /**
-     * Restores all requests from the slots. Flows start in the order of their heads' arrival.
+     * Restores all requests. Flows start in the order of their heads' arrival.
      *
-     * @param slots passes on the requests that wait or were released, those of each flow in order
+     * @param entries passes on the requests that wait or were released, those of each flow in order
      */
-    public void restore(Consumer<BiConsumer<Place, Slot>> slots) {
+    private void restore(Consumer<BiConsumer<Place, QueueEntry>> entries) {
         Map<Flow, FlowQueue> restored = new HashMap<>();
-        slots.accept((place, slot) -> {
-            if (slot instanceof Attempted attempted) {
+        entries.accept((place, entry) -> {
+            if (entry instanceof Attempted attempted) {
                 count(place, attempted);
-            } else if (slot instanceof Waiting waiting) {
-                restored.computeIfAbsent(place.flow(), flow -> new FlowQueue(flow, store.slots()))
-                        .restore(place.position(), waiting, pacing);
+            } else if (entry instanceof Waiting waiting) {
+                restored.computeIfAbsent(place.flow(), flow -> new FlowQueue(flow, store.entries()))
+                        .restore(place, waiting, pacing);
                 if (waiting.expiryTimer() != null) {
                     expiryTimers.restore(waiting.expiryTimer());
                 }
             }
         });
         List<FlowQueue> all = new ArrayList<>(restored.values());
-        all.sort(Comparator.comparingLong(FlowQueue::headNumber).thenComparing(FlowQueue::flow));
+        all.sort(FlowTable.OLDEST_FIRST);
         for (FlowQueue queue : all) {
             flowTable.add(queue);
             latestNumber = Math.max(latestNumber, queue.tailNumber());
-            scheduler.enter(queue.flow(), expectedService(queue.flow(), queue.headCost()));
+            scheduler.enter(
+                    queue.flow(), expectedService(queue.flow(), queue.head().cost()));
             backlog.add(queue.flow().tier(), queue.size(), queue.tokens());
-            backlog.addHead(queue.headEnqueuedAtMs());
+            backlog.addHead(queue.head().enqueuedAtMs());
         }
     }
 
@@ -194,7 +209,7 @@ public final class WaitingRequests {
         scheduler = new FairScheduler(rules.tiers());
         List<FlowQueue> all = new ArrayList<>();
         flowTable.flowQueues().forEach(all::add);
-        all.sort(Comparator.comparingLong(FlowQueue::headNumber).thenComparing(FlowQueue::flow));
+        all.sort(FlowTable.OLDEST_FIRST);
         Set<Flow> flows = new LinkedHashSet<>(attempts.dueFlows());
         all.forEach(queue -> flows.add(queue.flow()));
         flows.forEach(flow -> scheduler.enter(flow, 0));
@@ -258,7 +273,9 @@ public final class WaitingRequests {
     }
 
     private Head head(Flow flow) {
-        return attempts.hasDue(flow) ? attempts.firstDue(flow) : flowTable.get(flow);
+        return attempts.hasDue(flow)
+                ? attempts.firstDue(flow)
+                : flowTable.get(flow).head();
     }
 
     private Flow nextFlow() {
@@ -268,18 +285,18 @@ public final class WaitingRequests {
     private boolean hasClientSlots(Head head) {
         InFlightRules inFlight = rules.inFlight();
         return inFlight == null
-                || inFlight.hasClientSlots(attempts.slotsOfValue(head.flow().value()), head.headCost());
+                || inFlight.hasClientSlots(attempts.slotsOfValue(head.flow().value()), head.cost());
     }
 
     private boolean hasTierSlots(Head head) {
         InFlightRules inFlight = rules.inFlight();
         String tier = head.flow().tier();
-        return inFlight == null || inFlight.hasTierSlots(tier, attempts.slotsOfTier(tier), head.headCost());
+        return inFlight == null || inFlight.hasTierSlots(tier, attempts.slotsOfTier(tier), head.cost());
     }
 
     /** Returns when the request that arrived first was queued, in milliseconds since the epoch; null if none waits. */
     public Long oldestEnqueuedAtMs() {
-        return flowTable.flows() == 0 ? null : (Long) flowTable.oldest().headEnqueuedAtMs();
+        return flowTable.flows() == 0 ? null : (Long) flowTable.oldest().head().enqueuedAtMs();
     }
 
     /**
@@ -288,21 +305,23 @@ public final class WaitingRequests {
      */
     public Place firstBelow(long number) {
         FlowQueue oldest = flowTable.oldest();
-        return oldest == null || oldest.headNumber() >= number ? attempts.firstBelow(number) : oldest.head();
+        return oldest == null || oldest.head().number() >= number
+                ? attempts.firstBelow(number)
+                : oldest.head().place();
     }
 
     /** Returns when the next request may expire, in milliseconds; {@link DueTime#NEVER} if none ever does. */
     public long nextExpiryMs() {
         return flowTable.flows() == 0
                 ? DueTime.NEVER
-                : Math.min(flowTable.soonestExpiry().headExpiresAtMs(), expiryTimers.dueMs());
+                : Math.min(flowTable.soonestExpiry().head().expiresAtMs(), expiryTimers.dueMs());
     }
 
     /** Returns the place of a request that has expired; null if there is none, or if the budget is spent. */
     public Place nextExpired(long nowMs, WorkBudget budget) {
         FlowQueue soonest = flowTable.soonestExpiry();
-        if (soonest != null && soonest.headExpiresAtMs() <= nowMs) {
-            return budget.trySpend() ? soonest.head() : null;
+        if (soonest != null && soonest.head().expiresAtMs() <= nowMs) {
+            return budget.trySpend() ? soonest.head().place() : null;
         }
         return expiryTimers.nextDue(nowMs, budget);
     }
@@ -313,18 +332,18 @@ public final class WaitingRequests {
     }
 
     /** Returns what is at a place; null if nothing is. */
-    public Slot slot(Place place) {
-        return store.slots().get(place);
+    public QueueEntry entry(Place place) {
+        return store.entries().get(place);
     }
 
     /** Returns the released request at a place that has not ended; null if there is none. */
     public Attempted attempted(Place place) {
-        return store.slots().get(place) instanceof Attempted attempted ? attempted : null;
+        return store.entries().get(place) instanceof Attempted attempted ? attempted : null;
     }
 
     /** Returns the request that waits at a place. */
     public Waiting get(Place place) {
-        if (store.slots().get(place) instanceof Waiting waiting) {
+        if (store.entries().get(place) instanceof Waiting waiting) {
             return waiting;
         }
         throw new IllegalStateException("no request waits at " + place);
@@ -340,25 +359,23 @@ public final class WaitingRequests {
         noteChange();
         long number = Math.max(arrival, latestNumber);
         latestNumber = number;
-        FlowQueue queue = flowTable.get(flow);
-        boolean isFirst = queue == null;
-        if (isFirst) {
-            queue = new FlowQueue(flow, store.slots(), startOf(number));
+        FlowQueue waiting = flowTable.get(flow);
+        FlowQueue queue = waiting == null ? new FlowQueue(flow, store.entries(), startOf(number)) : waiting;
+        Place place = queue.next();
+        ExpiryTimer timer = queue.expiresInOrder(expiresAtMs) ? null : expiryTimers.set(expiresAtMs, place);
+        takeTicket(ticket(admission), place);
+        Waiting entered = new Waiting(admission, number, enqueuedAtMs, expiresAtMs, true, timer);
+        if (waiting == null) {
             if (!attempts.hasDue(flow)) {
-                scheduler.enter(flow, expectedService(flow, admission.request().cost()));
+                scheduler.enter(flow, expectedService(flow, entered.cost()));
             }
+            queue.append(entered, pacing);
+            flowTable.add(queue);
+            backlog.addHead(queue.head().enqueuedAtMs());
         } else {
-            flowTable.remove(queue);
+            flowTable.change(queue, each -> each.append(entered, pacing));
         }
-        ExpiryTimer timer = queue.expiresInOrder(expiresAtMs) ? null : expiryTimers.set(expiresAtMs, queue.next());
-        takeTicket(ticket(admission), queue.next());
-        queue.append(new Waiting(admission, number, enqueuedAtMs, expiresAtMs, true, timer), pacing);
-        if (isFirst) {
-            backlog.addHead(queue.headEnqueuedAtMs());
-        }
-        flowTable.add(queue);
-        backlog.add(
-                flow.tier(), 1, QueueOccupancy.cappedCost(admission.request().cost()));
+        backlog.add(flow.tier(), 1, QueueOccupancy.cappedCost(entered.cost()));
     }
 
     /**
@@ -372,17 +389,15 @@ public final class WaitingRequests {
     /**
      * Removes the next request at its turn, for good.
      *
-     * @param slot what is at its place
+     * @param entry what is at its place
      */
-    public void serve(Head head, Slot slot) {
-        Place place = head.head(); // the head of a flow changes with it
-        long cost = head.headCost();
-        if (slot instanceof Attempted attempted) {
-            delete(place, attempted);
+    public void serve(Head head, QueueEntry entry) {
+        if (entry instanceof Attempted attempted) {
+            delete(head.place(), attempted);
         } else {
-            remove(place, (Waiting) slot);
+            remove(head.place(), (Waiting) entry);
         }
-        scheduler.served(place.flow(), cost, waitsIn(place.flow()));
+        scheduler.served(head.flow(), head.cost(), waitsIn(head.flow()));
     }
 
     /**
@@ -391,15 +406,15 @@ public final class WaitingRequests {
      * @param before what is at its place
      * @param after the request in flight
      */
-    public void release(Head head, Slot before, Attempted after) {
-        Place place = head.head(); // the head of a flow changes with it
+    public void release(Head head, QueueEntry before, Attempted after) {
+        Place place = head.place();
         if (before instanceof Attempted retry) {
             noteChange();
             uncount(place, retry);
         } else {
             unlink(place, (Waiting) before, queue -> queue.takeHead((Waiting) before));
         }
-        store.slots().put(place, after);
+        store.entries().put(place, after);
         count(place, after);
         scheduler.served(place.flow(), ((InFlight) after.phase()).charge(), waitsIn(place.flow()));
     }
@@ -415,7 +430,7 @@ public final class WaitingRequests {
             }
         }
         uncount(place, before);
-        store.slots().put(place, after);
+        store.entries().put(place, after);
         count(place, after);
         scheduler.readmit(place.flow()); // slots may be free now
     }
@@ -471,7 +486,7 @@ public final class WaitingRequests {
     private boolean delete(Place place, Attempted attempted) {
         noteChange();
         boolean wasDue = uncount(place, attempted);
-        store.slots().delete(place);
+        store.entries().delete(place);
         if (attempted.request().hasTicket()) {
             store.tickets().delete(ticket(attempted.request().admission()));
         }
@@ -524,7 +539,7 @@ public final class WaitingRequests {
     public long soonestExpiryMs() {
         return flowTable.flows() == 0
                 ? DueTime.NEVER
-                : Math.min(flowTable.soonestExpiry().headExpiresAtMs(), expiryTimers.soonestMs());
+                : Math.min(flowTable.soonestExpiry().head().expiresAtMs(), expiryTimers.soonestMs());
     }
 
     /** Returns bounds of what leaves before a request of this cost that arrives now in a flow. */
@@ -581,7 +596,7 @@ public final class WaitingRequests {
     /**
      * Returns whether no request of a flow expires if nothing but the flow is served; false if it is unknown.
      *
-     * @param startNanos when the slots of the flow's head begin at the latest
+     * @param startNanos when the time that the flow's head takes begins at the latest
      * @param current the pace of the bucket
      */
     public boolean isInTime(Flow flow, long startNanos, Pacing current) {
@@ -617,7 +632,7 @@ public final class WaitingRequests {
     }
 
     private void remove(Place place, Waiting waiting) {
-        unlink(place, waiting, queue -> queue.remove(place.position(), waiting));
+        unlink(place, waiting, queue -> queue.remove(place, waiting));
         if (waiting.hasTicket()) {
             store.tickets().delete(ticket(waiting.admission()));
         }
@@ -627,16 +642,12 @@ public final class WaitingRequests {
     private void unlink(Place place, Waiting waiting, Consumer<FlowQueue> change) {
         noteChange();
         FlowQueue queue = flowTable.get(place.flow());
-        flowTable.remove(queue);
-        long headEnqueuedAtMs = queue.headEnqueuedAtMs();
-        change.accept(queue);
+        Head before = queue.head();
+        flowTable.change(queue, change);
         backlog.add(place.flow().tier(), -1, -QueueOccupancy.cappedCost(waiting.cost()));
-        backlog.removeHead(headEnqueuedAtMs);
-        if (queue.isEmpty()) {
-            flowTable.removeEmpty(queue);
-        } else {
-            backlog.addHead(queue.headEnqueuedAtMs());
-            flowTable.add(queue);
+        backlog.removeHead(before.enqueuedAtMs());
+        if (!queue.isEmpty()) {
+            backlog.addHead(queue.head().enqueuedAtMs());
         }
         if (waiting.expiryTimer() != null) {
             expiryTimers.cancel(waiting.expiryTimer());
@@ -646,12 +657,12 @@ public final class WaitingRequests {
     private void takeTicket(Ticket ticket, Place place) {
         Place older = store.tickets().get(ticket);
         if (older != null) {
-            store.slots().put(older, withoutTicket(slot(older)));
+            store.entries().put(older, withoutTicket(entry(older)));
         }
         store.tickets().put(ticket, place);
     }
 
-    private static Slot withoutTicket(Slot slot) {
-        return slot instanceof Attempted attempted ? attempted.withoutTicket() : ((Waiting) slot).withoutTicket();
+    private static QueueEntry withoutTicket(QueueEntry entry) {
+        return entry instanceof Attempted attempted ? attempted.withoutTicket() : ((Waiting) entry).withoutTicket();
     }
 }

@@ -8,8 +8,8 @@ import java.math.BigInteger;
 /**
  * The times at which the requests of a queue can leave: GCRA (ITU-T I.371) in nanoseconds. In each interval of length
  * t, the requests that leave cost at most {@code burst + t · rate}, however long the queue was idle: unused time is
- * lost. A request of cost c takes c slots. If it costs more than the burst, it leaves when the whole burst is free, and
- * those behind it wait until its slots have passed. Times are rounded up to whole nanoseconds, so a request never
+ * lost. A request of cost c takes the time of c tokens. If it costs more than the burst, it leaves when the whole burst
+ * is free, and those behind it wait until its time has passed. Times are rounded up to whole nanoseconds, so a request never
  * leaves early, and at most 1 ns late. Each operation takes O(1).
  *
  * <pre>
@@ -33,7 +33,7 @@ public final class Pacing {
     }
 
     /**
-     * The theoretical arrival time: the end of the slots of all requests that have left.
+     * The theoretical arrival time: the end of the time that all requests take which have left.
      *
      * @param nanos whole nanoseconds since the epoch
      * @param part the part of the next nanosecond, in units of the rate: 0 to {@code rate.unitsPerMs() − 1}
@@ -80,16 +80,16 @@ public final class Pacing {
 
     /** Returns the state after a request of this cost has left at a time not before {@link #earliestNanos}. */
     public Arrival released(Arrival arrival, long cost, long atNanos) {
-        Span slots = span(cost);
+        Span taken = span(cost);
         boolean idle = arrival.nanos < atNanos;
-        long part = (idle ? 0 : arrival.part) + slots.part;
+        long part = (idle ? 0 : arrival.part) + taken.part;
         long carry = part / rate.unitsPerMs();
         long from = (idle ? atNanos : arrival.nanos) + carry;
-        long nanos = slots.nanos > MAX_ARRIVAL_NANOS - from ? MAX_ARRIVAL_NANOS : from + slots.nanos;
+        long nanos = taken.nanos > MAX_ARRIVAL_NANOS - from ? MAX_ARRIVAL_NANOS : from + taken.nanos;
         return new Arrival(nanos, part % rate.unitsPerMs());
     }
 
-    /** Returns the time that lies {@code tokens} slots after another. */
+    /** Returns the time that lies the time of {@code tokens} tokens after another. */
     public Arrival after(Arrival arrival, long tokens) {
         return released(arrival, tokens, arrival.nanos);
     }
@@ -101,8 +101,8 @@ public final class Pacing {
                 && rate.unitsPerMs() == other.rate.unitsPerMs();
     }
 
-    /** Returns how many whole slots fit into {@code nanos} nanoseconds. */
-    public long slotsIn(long nanos) {
+    /** Returns how many whole tokens can leave one after the other in {@code nanos} nanoseconds. */
+    public long tokensIn(long nanos) {
         if (Math.multiplyHigh(nanos, rate.unitsPerMs()) == 0 && nanos * rate.unitsPerMs() >= 0) {
             return Math.min(Limit.MAX_LEVEL, nanos * rate.unitsPerMs() / rate.unitsPerToken());
         }
@@ -116,7 +116,7 @@ public final class Pacing {
     /**
      * Returns the state after a change of pace. The used part of the burst stays used, in tokens, up to the new burst,
      * and waiting requests continue at the new pace from now on. If the last request cost more than the old burst, its
-     * slots stay used.
+     * time stays used.
      */
     public Arrival adopt(Pacing old, Arrival arrival, long nowNanos) {
         long aheadNanos = Math.max(0, arrival.ceilNanos() - nowNanos);
@@ -145,7 +145,7 @@ public final class Pacing {
         return burst - Math.min(cost, burst);
     }
 
-    /** Returns by how much a request of this cost can leave before the end of all slots, rounded down. */
+    /** Returns by how much a request of this cost can leave before the end of all time taken, rounded down. */
     public long freeNanos(long cost) {
         return spanFloorNanos(freeTokens(cost));
     }
@@ -184,7 +184,7 @@ public final class Pacing {
         return areWhole || !isRounded(largestCost) ? 0 : requests;
     }
 
-    /** Returns whether the slots of a request may begin later because its time is rounded up. */
+    /** Returns whether the time that a request takes may begin later because it is rounded up. */
     private boolean isRounded(long cost) {
         return cost >= burst || rate.unitsPerToken() < rate.unitsPerMs();
     }

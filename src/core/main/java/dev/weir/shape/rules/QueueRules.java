@@ -214,8 +214,11 @@ public record QueueRules(
         return toBuilder().limit(newLimit).perMs(newPerMs).burst(newBurst).build();
     }
 
-    /** Returns whether waiting requests leave at the same times and in the same order under both rules. */
-    public boolean hasSamePaceAs(QueueRules other) {
+    /**
+     * Returns whether the same is due in each bucket at the same times under both rules. The rate of a total does not
+     * matter: a bucket contends by its own pace.
+     */
+    public boolean hasSameDueTimesAs(QueueRules other) {
         return limit == other.limit
                 && perMs == other.perMs
                 && burst == other.burst

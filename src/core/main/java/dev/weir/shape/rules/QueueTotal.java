@@ -22,20 +22,20 @@ public record QueueTotal(long limit, long perMs, long capacity) {
         if (limit < 1 || limit > Limit.MAX_LEVEL) {
             throw new IllegalArgumentException("total.limit must be 1 to " + Limit.MAX_LEVEL + ", is " + limit);
         }
-        new SlotRate(limit, perMs).pacing();
+        new TotalRate(limit, perMs).pacing();
     }
 
-    /** Returns the rate of slots. */
-    public SlotRate rate() {
-        return new SlotRate(limit, perMs);
+    /** Returns the rate of the total. */
+    public TotalRate rate() {
+        return new TotalRate(limit, perMs);
     }
 
-    /** Returns the pacing of slots. */
+    /** Returns the pacing of the total. */
     Pacing pacing() {
         return rate().pacing();
     }
 
-    /** Returns how long the slots of {@code tokens} tokens take, rounded up. */
+    /** Returns how long {@code tokens} tokens take, rounded up. */
     public long drainMs(long tokens) {
         long nanos = pacing().after(new Pacing.Arrival(0, 0), tokens).ceilNanos();
         return -Math.floorDiv(-nanos, 1_000_000);

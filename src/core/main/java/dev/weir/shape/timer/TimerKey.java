@@ -8,8 +8,8 @@ import dev.weir.shape.QueueState;
  * @param queue the queue of the bucket
  * @param tier the tier, in a wheel of buckets that contend for the queue's total; null in the wheel of due times
  * @param epoch the epoch of the queue's due times, see {@link QueueState#epoch}
- * @param startNanos the start of the slot, 0 or more
- * @param widthBits the width of the slot is two to this power, in nanoseconds
- * @param index the number of the entry in the slot
+ * @param startNanos the start of the interval, 0 or more
+ * @param widthBits the width of the interval is two to this power, in nanoseconds
+ * @param index the number of the entry in the interval
  */
 public record TimerKey(String queue, String tier, long epoch, long startNanos, int widthBits, long index) {}

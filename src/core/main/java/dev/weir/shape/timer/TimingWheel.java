@@ -9,21 +9,21 @@ import java.util.TreeMap;
 
 /**
  * The timers of the cold buckets of a queue. The timers are entries of a table; the heap holds only the number of
- * entries in each slot of time.
+ * entries in each interval of time.
  *
  * <p>This is a hierarchical timing wheel (G. Varghese, T. Lauck: <i>Hashed and hierarchical timing wheels</i>, SOSP
- * 1987, scheme 7). The width of a slot is a power of 4 ns, at least a 256th and at most a 64th of the time until it is
- * due. So there are at most 192 slots of each width ahead of now and some 5,000 in all, whatever the number of entries.
- * An entry is read when its slot starts, which is early by at most a 64th of its delay. If its bucket is unloaded
- * again, it gets an entry in a narrower slot that has not started yet. So an entry moves at most once for each width,
+ * 1987, scheme 7). The width of an interval is a power of 4 ns, at least a 256th and at most a 64th of the time until it is
+ * due. So there are at most 192 intervals of each width ahead of now and some 5,000 in all, whatever the number of entries.
+ * An entry is read when its interval starts, which is early by at most a 64th of its delay. If its bucket is unloaded
+ * again, it gets an entry in a narrower interval that has not started yet. So an entry moves at most once for each width,
  * and usually not at all.
  *
  * <pre>
- *   now 0 s   a due at 10 s     slot of 67 ms that starts at  9.999 s
- *             b due at  1 h     slot of 17 s  that starts at  59 min 50.6 s
+ *   now 0 s   a due at 10 s     interval of 67 ms that starts at  9.999 s
+ *             b due at  1 h     interval of 17 s  that starts at  59 min 50.6 s
  * </pre>
  *
- * <p>The entries of a slot are numbered, and the next one is found by counting up, so no iteration passes over
+ * <p>The entries of an interval are numbered, and the next one is found by counting up, so no iteration passes over
  * deleted entries.
  *
  * <p>When the due times of all buckets change, {@link #startNewEpoch} makes the existing entries stale. They are then
@@ -31,26 +31,26 @@ import java.util.TreeMap;
  */
 public final class TimingWheel {
 
-    /** The delay of an entry is at least two to this power times the width of its slot. */
+    /** The delay of an entry is at least two to this power times the width of its interval. */
     private static final int PRECISION_BITS = 6;
 
-    private record SlotId(long startNanos, long epoch, int widthBits) {}
+    private record IntervalId(long startNanos, long epoch, int widthBits) {}
 
-    private static final class Slot {
+    private static final class Interval {
         long next;
         long live;
         long cursor = DueTime.NEVER; // no live entry has a smaller index
     }
 
-    private static final Comparator<SlotId> BY_START = Comparator.comparingLong(SlotId::startNanos)
-            .thenComparingLong(SlotId::epoch)
-            .thenComparingInt(SlotId::widthBits);
+    private static final Comparator<IntervalId> BY_START = Comparator.comparingLong(IntervalId::startNanos)
+            .thenComparingLong(IntervalId::epoch)
+            .thenComparingInt(IntervalId::widthBits);
 
     private final String queue;
     private final String tier;
     private final KeyValueTable<TimerKey, BucketId> table;
-    private final TreeMap<SlotId, Slot> current = new TreeMap<>(BY_START);
-    private final TreeMap<SlotId, Slot> stale = new TreeMap<>(BY_START); // of earlier epochs
+    private final TreeMap<IntervalId, Interval> current = new TreeMap<>(BY_START);
+    private final TreeMap<IntervalId, Interval> stale = new TreeMap<>(BY_START); // of earlier epochs
     private long epoch;
     private long size;
 
@@ -69,10 +69,10 @@ public final class TimingWheel {
 
     /** Restores an entry that is in the table. */
     public void restore(TimerKey key) {
-        Slot slot = slots(key).computeIfAbsent(id(key), id -> new Slot());
-        slot.next = Math.max(slot.next, key.index() + 1);
-        slot.cursor = Math.min(slot.cursor, key.index());
-        slot.live++;
+        Interval interval = intervals(key).computeIfAbsent(id(key), id -> new Interval());
+        interval.next = Math.max(interval.next, key.index() + 1);
+        interval.cursor = Math.min(interval.cursor, key.index());
+        interval.live++;
         size++;
     }
 
@@ -81,8 +81,8 @@ public final class TimingWheel {
         long due = Math.max(0, dueNanos);
         int bits = widthBits(Math.abs(due - nowNanos));
         long start = due >> bits << bits;
-        Slot slot = current.get(new SlotId(start, epoch, bits));
-        TimerKey key = new TimerKey(queue, tier, epoch, start, bits, slot == null ? 0 : slot.next);
+        Interval interval = current.get(new IntervalId(start, epoch, bits));
+        TimerKey key = new TimerKey(queue, tier, epoch, start, bits, interval == null ? 0 : interval.next);
         table.put(key, bucket);
         restore(key);
         return key;
@@ -91,7 +91,7 @@ public final class TimingWheel {
     /** Removes an entry. */
     public void remove(TimerKey key) {
         table.delete(key);
-        uncount(slots(key), id(key));
+        uncount(intervals(key), id(key));
     }
 
     /** Returns the number of entries. */
@@ -99,8 +99,8 @@ public final class TimingWheel {
         return size;
     }
 
-    /** Returns the number of slots with entries. */
-    int slots() {
+    /** Returns the number of intervals with entries. */
+    int intervals() {
         return current.size() + stale.size();
     }
 
@@ -124,41 +124,44 @@ public final class TimingWheel {
         return Math.min(start(current), start(stale));
     }
 
-    /** Returns the end of the slot that starts first; {@link DueTime#NEVER} if there are no entries. */
+    /** Returns the end of the interval that starts first; {@link DueTime#NEVER} if there are no entries. */
     public long firstEndNanos() {
         if (size == 0) {
             return DueTime.NEVER;
         }
-        SlotId first = earliestSlots().firstKey();
+        IntervalId first = earliestIntervals().firstKey();
         return first.startNanos + (1L << first.widthBits);
     }
 
     /**
-     * Returns the bucket of an entry in the first slot; null if the budget is spent before one is found. There must be
-     * entries. The caller must {@linkplain #remove remove} the entry; it is not returned again.
+     * Returns the bucket of an entry in the first interval, each entry once; null if there are no entries, or if the
+     * budget is spent before one is found. An entry counts until it is {@linkplain #remove removed}.
      */
     public BucketId next(WorkBudget budget) {
-        return next(earliestSlots(), budget);
+        return next(earliestIntervals(), budget);
     }
 
-    private TreeMap<SlotId, Slot> earliestSlots() {
+    private TreeMap<IntervalId, Interval> earliestIntervals() {
         return start(stale) <= start(current) ? stale : current;
     }
 
-    /** Like {@link #next}, for stale entries. There must be some. */
+    /** Like {@link #next}, for stale entries. */
     public BucketId nextStale(WorkBudget budget) {
         return next(stale, budget);
     }
 
-    private BucketId next(TreeMap<SlotId, Slot> slots, WorkBudget budget) {
-        SlotId id = slots.firstKey();
-        Slot slot = slots.get(id);
+    private BucketId next(TreeMap<IntervalId, Interval> intervals, WorkBudget budget) {
+        if (intervals.isEmpty()) {
+            return null;
+        }
+        IntervalId id = intervals.firstKey();
+        Interval interval = intervals.get(id);
         while (budget.trySpend()) {
-            if (slot.cursor >= slot.next) {
-                throw new IllegalStateException(slot.live + " timers of queue " + queue + " are missing");
+            if (interval.cursor >= interval.next) {
+                throw new IllegalStateException(interval.live + " timers of queue " + queue + " are missing");
             }
             BucketId bucket =
-                    table.get(new TimerKey(queue, tier, id.epoch, id.startNanos, id.widthBits, slot.cursor++));
+                    table.get(new TimerKey(queue, tier, id.epoch, id.startNanos, id.widthBits, interval.cursor++));
             if (bucket != null) {
                 return bucket;
             }
@@ -166,23 +169,23 @@ public final class TimingWheel {
         return null;
     }
 
-    private void uncount(TreeMap<SlotId, Slot> slots, SlotId id) {
+    private void uncount(TreeMap<IntervalId, Interval> intervals, IntervalId id) {
         size--;
-        if (--slots.get(id).live == 0) {
-            slots.remove(id);
+        if (--intervals.get(id).live == 0) {
+            intervals.remove(id);
         }
     }
 
-    private TreeMap<SlotId, Slot> slots(TimerKey key) {
+    private TreeMap<IntervalId, Interval> intervals(TimerKey key) {
         return key.epoch() == epoch ? current : stale;
     }
 
-    private static SlotId id(TimerKey key) {
-        return new SlotId(key.startNanos(), key.epoch(), key.widthBits());
+    private static IntervalId id(TimerKey key) {
+        return new IntervalId(key.startNanos(), key.epoch(), key.widthBits());
     }
 
-    private static long start(TreeMap<SlotId, Slot> slots) {
-        return slots.isEmpty() ? DueTime.NEVER : slots.firstKey().startNanos;
+    private static long start(TreeMap<IntervalId, Interval> intervals) {
+        return intervals.isEmpty() ? DueTime.NEVER : intervals.firstKey().startNanos;
     }
 
     /** Returns an even number, so that widths are powers of 4. */

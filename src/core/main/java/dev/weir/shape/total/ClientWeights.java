@@ -3,8 +3,8 @@ package dev.weir.shape.total;
 import dev.weir.shape.backlog.FairScheduler;
 import dev.weir.shape.backlog.KeyScheduler;
 import dev.weir.shape.rules.Flow;
-import dev.weir.shape.total.SlotGrant.ClientWeight;
-import dev.weir.shape.total.SlotReport.ClientKeys;
+import dev.weir.shape.total.TotalGrant.ClientWeight;
+import dev.weir.shape.total.TotalReport.ClientKeys;
 import java.util.ArrayList;
 import java.util.HashMap;
 import java.util.List;
@@ -26,12 +26,12 @@ final class ClientWeights {
     /** The weights of demands are in units of so many parts of {@link KeyScheduler#CLIENT_WEIGHT}. */
     private static final long PARTS = 50;
 
-    private final Map<Integer, List<SlotReport.Demand>> reported = new HashMap<>(); // by partition
+    private final Map<Integer, List<TotalReport.Demand>> reported = new HashMap<>(); // by partition
     private final Map<String, Map<String, Long>> keys = new TreeMap<>(); // by tier and client, on all partitions
 
     /** Replaces what a partition has reported. */
-    void count(int partition, List<SlotReport.Demand> demands) {
-        List<SlotReport.Demand> before =
+    void count(int partition, List<TotalReport.Demand> demands) {
+        List<TotalReport.Demand> before =
                 demands.isEmpty() ? reported.remove(partition) : reported.put(partition, demands);
         if (before != null) {
             before.forEach(demand -> add(demand, -1));
@@ -39,7 +39,7 @@ final class ClientWeights {
         demands.forEach(demand -> add(demand, 1));
     }
 
-    private void add(SlotReport.Demand demand, int by) {
+    private void add(TotalReport.Demand demand, int by) {
         Map<String, Long> ofTier = keys.computeIfAbsent(demand.tier(), tier -> new HashMap<>());
         for (ClientKeys client : demand.largestClients()) {
             ofTier.merge(
@@ -54,7 +54,7 @@ final class ClientWeights {
      * Returns the weight of a demand that was counted, 1 to {@link FairScheduler#MAX_WEIGHT}. That suffices for 100,000
      * clients on a partition; more count as many.
      */
-    long weight(SlotReport.Demand demand) {
+    long weight(TotalReport.Demand demand) {
         long weight = demand.clients() * KeyScheduler.CLIENT_WEIGHT;
         for (ClientKeys client : demand.largestClients()) {
             weight += weight(demand.tier(), client);
@@ -70,10 +70,10 @@ final class ClientWeights {
     /** Returns the weights of clients on a partition that have keys on others too. */
     List<ClientWeight> weights(int partition) {
         List<ClientWeight> weights = new ArrayList<>();
-        for (SlotReport.Demand demand : reported.getOrDefault(partition, List.of())) {
+        for (TotalReport.Demand demand : reported.getOrDefault(partition, List.of())) {
             for (ClientKeys client : demand.largestClients()) {
                 long weight = weight(demand.tier(), client);
-                if (weight < KeyScheduler.CLIENT_WEIGHT && weights.size() < SlotGrant.MAX_WEIGHTS) {
+                if (weight < KeyScheduler.CLIENT_WEIGHT && weights.size() < TotalGrant.MAX_WEIGHTS) {
                     weights.add(new ClientWeight(new Flow(demand.tier(), client.client()), weight));
                 }
             }

@@ -2,16 +2,16 @@ package dev.weir.shape.total;
 
 import dev.weir.shape.backlog.WorkBudget;
 import dev.weir.shape.rules.Pacing;
-import dev.weir.shape.total.SlotContenders.Contender;
-import dev.weir.shape.total.SlotReport.ClientKeys;
-import dev.weir.shape.total.SlotReport.Step;
+import dev.weir.shape.total.Contenders.Contender;
+import dev.weir.shape.total.TotalReport.ClientKeys;
+import dev.weir.shape.total.TotalReport.Step;
 import java.util.ArrayList;
 import java.util.Comparator;
 import java.util.List;
 
 /**
  * The demand of a tier over time: what its buckets could release by their own pace if the total served no others. A
- * step is a time in which the total would be busy without a pause, so slots for it can be granted one after the other.
+ * step is a time in which the total would be busy without a pause, so its time can be granted one token after the other.
  *
  * <pre>
  *   total 5/s    a at 0 ms, b at 100 ms, c at 900 ms      steps: 2 tokens from 0 ms on, 1 from 900 ms on
@@ -43,7 +43,7 @@ final class DemandProfile {
         this.pace = pace;
         this.total = total;
         this.nowNanos = nowNanos;
-        mostTokens = Math.max(1, total.slotsIn(WINDOW_NANOS));
+        mostTokens = Math.max(1, total.tokensIn(WINDOW_NANOS));
     }
 
     /**
@@ -83,14 +83,14 @@ final class DemandProfile {
         largestClients = largest;
     }
 
-    SlotReport.Demand demand() {
+    TotalReport.Demand demand() {
         points.sort(Comparator.comparingLong(Step::fromNanos));
         List<Step> steps = new ArrayList<>();
         long fromNanos = points.isEmpty() ? nowNanos : points.get(0).fromNanos();
         long tokens = moreTokens;
         Pacing.Arrival busyUntil = total.after(new Pacing.Arrival(fromNanos, 0), tokens);
         for (Step point : points) {
-            if (point.fromNanos() > busyUntil.ceilNanos() && tokens > 0 && steps.size() < SlotReport.MAX_STEPS - 1) {
+            if (point.fromNanos() > busyUntil.ceilNanos() && tokens > 0 && steps.size() < TotalReport.MAX_STEPS - 1) {
                 steps.add(new Step(fromNanos, tokens));
                 fromNanos = point.fromNanos();
                 tokens = 0;
@@ -100,7 +100,7 @@ final class DemandProfile {
             busyUntil = total.after(busyUntil, point.tokens());
         }
         steps.add(new Step(fromNanos, Math.max(1, tokens)));
-        return new SlotReport.Demand(
+        return new TotalReport.Demand(
                 tier, clients, largestClients, Math.max(1, nextCost), Math.max(1, largestCost), steps);
     }
 }

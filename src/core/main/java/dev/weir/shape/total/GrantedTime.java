@@ -1,7 +1,7 @@
 package dev.weir.shape.total;
 
 import dev.weir.shape.rules.Pacing;
-import dev.weir.shape.total.SlotReport.LeasedTime;
+import dev.weir.shape.total.TotalReport.LeasedTime;
 import java.util.Optional;
 
 /**
@@ -57,14 +57,14 @@ final class GrantedTime {
     }
 
     /** Grants a run to a partition, and returns its start. */
-    Pacing.Arrival grant(int partition, long slots, Pacing pacing) {
+    Pacing.Arrival grant(int partition, long tokens, Pacing pacing) {
         if (tailOwner != partition) {
             forgetTail();
             tailOwner = partition;
             tailSince = state.sequence();
         }
         Pacing.Arrival start = state.arrival();
-        set(pacing.after(start, slots), start.ceilNanos(), state.sequence() + 1);
+        set(pacing.after(start, tokens), start.ceilNanos(), state.sequence() + 1);
         return start;
     }
 

@@ -1,7 +1,7 @@
 package dev.weir.shape.total;
 
 import dev.weir.shape.rules.Pacing;
-import dev.weir.shape.total.SlotReport.Step;
+import dev.weir.shape.total.TotalReport.Step;
 import java.util.ArrayDeque;
 import java.util.Deque;
 
@@ -9,7 +9,7 @@ import java.util.Deque;
 final class PendingDemand {
 
     final long weight;
-    final long leastSlots;
+    final long leastTokens;
     final long largestCost;
     private final Deque<Step> steps;
 
@@ -18,11 +18,11 @@ final class PendingDemand {
      * @param pacing the pace of the total
      * @param weight the share of the demand in its tier, 1 or more
      */
-    PendingDemand(SlotReport.Demand demand, Pacing pacing, long weight) {
+    PendingDemand(TotalReport.Demand demand, Pacing pacing, long weight) {
         this.weight = weight;
         steps = new ArrayDeque<>(demand.steps());
-        leastSlots = demand.leastSlots(pacing);
-        largestCost = Math.max(leastSlots, demand.largestCost());
+        leastTokens = demand.leastTokens(pacing);
+        largestCost = Math.max(leastTokens, demand.largestCost());
     }
 
     boolean isEmpty() {

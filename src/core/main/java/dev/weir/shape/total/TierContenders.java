@@ -2,8 +2,8 @@ package dev.weir.shape.total;
 
 import dev.weir.shape.rules.BucketId;
 import dev.weir.shape.timer.TimerQueue;
-import dev.weir.shape.total.SlotContenders.Contender;
-import dev.weir.shape.total.SlotReport.ClientKeys;
+import dev.weir.shape.total.Contenders.Contender;
+import dev.weir.shape.total.TotalReport.ClientKeys;
 import java.util.ArrayList;
 import java.util.Comparator;
 import java.util.HashMap;
@@ -55,7 +55,7 @@ final class TierContenders {
         int left = mostCharacters;
         for (ClientKeys client : largestClients) {
             left -= client.client().length();
-            if (largest.size() == SlotReport.MAX_CLIENTS || left < 0) {
+            if (largest.size() == TotalReport.MAX_CLIENTS || left < 0) {
                 break;
             }
             largest.add(new ClientKeys(client.client(), client.keys() + client.keys() * cold / soonestFirst.size()));

@@ -16,12 +16,12 @@ import java.util.List;
 import java.util.Map;
 import org.junit.jupiter.api.Test;
 
-/** Tests more keys that wait for a slot of a total than fit on the heap. */
+/** Tests more keys that wait for a total than fit on the heap. */
 class KeysOffHeapTest {
 
-    /** Fifty times as many keys contend for slots as fit on the heap. */
+    /** Fifty times as many keys contend as fit on the heap. */
     @Test
-    void keys_that_wait_for_a_slot_are_bounded_on_the_heap_and_keep_their_order() {
+    void keys_that_wait_for_the_total_are_bounded_on_the_heap_and_keep_their_order() {
         Map<String, TierShare> tiers =
                 Map.of("gold", new TierShare(1, 1), "silver", new TierShare(0, 3), "bronze", new TierShare(0, 1));
         PartitionsHarness harness = new PartitionsHarness(1, 2, 60, rules(20, total(200), tiers), 20);
@@ -76,7 +76,7 @@ class KeysOffHeapTest {
     }
 
     @Test
-    void a_request_expires_in_time_in_a_key_that_waits_for_a_slot_off_the_heap() {
+    void a_request_expires_in_time_in_a_key_that_waits_for_the_total_off_the_heap() {
         QueueRules rules = QueueRules.builder("q", 20, 1_000)
                 .capacity(100)
                 .maxWaitMs(2_000)
@@ -98,7 +98,7 @@ class KeysOffHeapTest {
 
     /** The clock of the broker was an hour ahead while all requests arrived. */
     @Test
-    void time_is_set_back_for_keys_that_wait_for_a_slot_off_the_heap_too() {
+    void time_is_set_back_for_keys_that_wait_for_the_total_off_the_heap_too() {
         PartitionsHarness harness = new PartitionsHarness(1, 1, 1, rules(1, total(20), Map.of()), 5);
         harness.aheadMs.put(0, 3_600_000L);
         for (int i = 0; i < 600; i++) {
@@ -118,7 +118,7 @@ class KeysOffHeapTest {
     }
 
     @Test
-    void a_changed_rate_and_the_end_of_the_total_reach_keys_that_wait_for_a_slot_off_the_heap() {
+    void a_changed_rate_and_the_end_of_the_total_reach_keys_that_wait_for_the_total_off_the_heap() {
         PartitionsHarness harness = new PartitionsHarness(1, 1, 1, rules(20, total(10), Map.of()), 5);
         for (int i = 0; i < 200; i++) {
             harness.offer("k" + i, i % 2 == 0 ? "free" : "paid", 1);

@@ -124,7 +124,7 @@ final class PartitionsHarness {
             }
 
             @Override
-            public void readWaiting(BucketId bucket, BiConsumer<QueueStore.Place, Slot> requests) {
+            public void readWaiting(BucketId bucket, BiConsumer<QueueStore.Place, QueueEntry> requests) {
                 throw new IllegalStateException("few wait in each bucket, so that their states list them");
             }
         };

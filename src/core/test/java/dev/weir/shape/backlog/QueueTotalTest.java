@@ -21,11 +21,11 @@ import dev.weir.shape.rules.Pacing;
 import dev.weir.shape.rules.QueuePartition;
 import dev.weir.shape.rules.QueueRules;
 import dev.weir.shape.rules.QueueTotal;
-import dev.weir.shape.rules.SlotRate;
 import dev.weir.shape.rules.TierShare;
-import dev.weir.shape.total.SlotContenders;
-import dev.weir.shape.total.SlotLedger;
-import dev.weir.shape.total.SlotReport;
+import dev.weir.shape.rules.TotalRate;
+import dev.weir.shape.total.Contenders;
+import dev.weir.shape.total.TotalLedger;
+import dev.weir.shape.total.TotalReport;
 import java.util.List;
 import java.util.Map;
 import java.util.Optional;
@@ -73,7 +73,7 @@ class QueueTotalTest {
     }
 
     @Test
-    void a_partition_without_slots_is_told_what_waits_elsewhere() {
+    void a_partition_without_time_is_told_what_waits_elsewhere() {
         QueueTotal few = new QueueTotal(10, 1_000, 200);
         PartitionsHarness harness =
                 new PartitionsHarness(1, 2, 50, rules(100, few, Map.of("gold", new TierShare(1, 1))));
@@ -82,7 +82,7 @@ class QueueTotalTest {
         }
         harness.run(500);
         for (int i = 0; i < 20; i++) {
-            harness.offer("k1", "silver", 1); // on the other partition, which gets no slots as long as gold waits
+            harness.offer("k1", "silver", 1); // on the other partition, which gets no time as long as gold waits
             harness.run(200);
         }
         assertThat(harness.decisions.subList(190, harness.decisions.size()))
@@ -321,7 +321,7 @@ class QueueTotalTest {
     }
 
     @Test
-    void a_few_large_requests_are_released_although_single_slots_are_available() {
+    void a_few_large_requests_are_released_although_time_for_single_tokens_is_available() {
         PartitionsHarness harness = new PartitionsHarness(1, 4, 60, rules(20, total(150), Map.of()));
         for (int i = 0; i < 12; i++) {
             harness.offer("k" + i, null, 1);
@@ -387,16 +387,18 @@ class QueueTotalTest {
 
     @Test
     void a_report_without_waiting_requests_cancels_earlier_demand() {
-        SlotLedger ledger = new SlotLedger("q", SlotLedger.fresh(0));
+        TotalLedger ledger = new TotalLedger("q", TotalLedger.fresh(0));
         QueueRules rules = rules(10, total(10), Map.of());
-        List<SlotReport.Demand> demands =
-                List.of(new SlotReport.Demand("gold", 1, List.of(), 1, 1, List.of(new SlotReport.Step(0, 5))));
+        List<TotalReport.Demand> demands =
+                List.of(new TotalReport.Demand("gold", 1, List.of(), 1, 1, List.of(new TotalReport.Step(0, 5))));
         ledger.report(
-                new SlotReport(new QueuePartition("q", 3), new SlotRate(10, 1_000), 0, 5, 0, Optional.empty(), demands),
+                new TotalReport(
+                        new QueuePartition("q", 3), new TotalRate(10, 1_000), 0, 5, 0, Optional.empty(), demands),
                 rules,
                 0);
         ledger.report(
-                new SlotReport(new QueuePartition("q", 3), new SlotRate(10, 1_000), 0, 0, 0, Optional.empty(), demands),
+                new TotalReport(
+                        new QueuePartition("q", 3), new TotalRate(10, 1_000), 0, 0, 0, Optional.empty(), demands),
                 rules,
                 MS);
         assertThat(ledger.grant(2 * MS)).isEmpty();
@@ -405,22 +407,21 @@ class QueueTotalTest {
 
     @Test
     void many_tiers_are_reported_together() {
-        SlotContenders contenders = new SlotContenders(Map.of("gold", new TierShare(1, 1)));
+        Contenders contenders = new Contenders(Map.of("gold", new TierShare(1, 1)));
         for (int i = 0; i < 1_000; i++) {
             Flow flow = new Flow("tier" + i, "c");
-            contenders.put(
-                    new BucketId("q", List.of("k", "" + i)), new SlotContenders.Contender(flow, 0, 1 + i, 10, 10));
+            contenders.put(new BucketId("q", List.of("k", "" + i)), new Contenders.Contender(flow, 0, 1 + i, 10, 10));
         }
         contenders.put(
-                new BucketId("q", List.of("k", "gold")),
-                new SlotContenders.Contender(new Flow("gold", "c"), 0, 7, 10, 10));
+                new BucketId("q", List.of("k", "gold")), new Contenders.Contender(new Flow("gold", "c"), 0, 7, 10, 10));
         Pacing pacing = Pacing.of(10, 1_000, 1);
-        List<SlotReport.Demand> demands = contenders.demands(pacing, pacing, 0);
-        assertThat(demands).hasSize(SlotReport.MAX_DEMANDS);
+        List<TotalReport.Demand> demands = contenders.demands(pacing, pacing, 0);
+        assertThat(demands).hasSize(TotalReport.MAX_DEMANDS);
         assertThat(demands.get(0))
-                .isEqualTo(new SlotReport.Demand("gold", 1, List.of(), 7, 7, List.of(new SlotReport.Step(0, 10))));
-        assertThat(demands.stream().mapToLong(SlotReport.Demand::clients).sum()).isEqualTo(1_001);
-        assertThat(demands.stream().mapToLong(SlotReport.Demand::tokens).sum()).isEqualTo(10_010);
-        assertThat(demands.get(SlotReport.MAX_DEMANDS - 1).largestCost()).isEqualTo(1_000);
+                .isEqualTo(new TotalReport.Demand("gold", 1, List.of(), 7, 7, List.of(new TotalReport.Step(0, 10))));
+        assertThat(demands.stream().mapToLong(TotalReport.Demand::clients).sum())
+                .isEqualTo(1_001);
+        assertThat(demands.stream().mapToLong(TotalReport.Demand::tokens).sum()).isEqualTo(10_010);
+        assertThat(demands.get(TotalReport.MAX_DEMANDS - 1).largestCost()).isEqualTo(1_000);
     }
 }

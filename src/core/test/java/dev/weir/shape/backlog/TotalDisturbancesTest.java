@@ -55,7 +55,7 @@ class TotalDisturbancesTest {
             }
             harness.losesMessages = false;
             harness.run(20_000);
-            // a request's cost counts at its first slot, so one at the end of the interval may extend beyond it
+            // a request's cost counts at its start, so one at the end of the interval may extend beyond it
             assertThat(harness.most(1_000 * MS)).as("seed %d", seed).isLessThanOrEqualTo(100 + 3);
             assertThat(harness.most(100 * MS)).as("seed %d", seed).isLessThanOrEqualTo(10 + 3);
             Map<Map<String, String>, List<Release>> byKey = new HashMap<>();
@@ -88,7 +88,7 @@ class TotalDisturbancesTest {
     }
 
     @Test
-    void a_reopened_partition_gets_slots_for_large_requests() {
+    void a_reopened_partition_gets_time_for_large_requests() {
         PartitionsHarness harness = new PartitionsHarness(1, 3, 60, rules(200, total(100), Map.of()));
         for (int i = 0; i < 600; i++) {
             harness.offer("k" + i % 30, null, 5);

@@ -37,7 +37,7 @@ class PacingTest {
     }
 
     @Test
-    void a_hundred_a_second_are_ten_milliseconds_apart_and_a_cost_of_three_takes_three_slots() {
+    void a_hundred_a_second_are_ten_milliseconds_apart_and_a_cost_of_three_takes_the_time_of_three_tokens() {
         List<Release> releases = releases(Pacing.of(100, 1_000, 1), new long[] {1, 3, 1, 1}, times(4, 0));
         assertThat(releases).extracting(Release::atNanos).containsExactly(0L, 10_000_000L, 40_000_000L, 50_000_000L);
     }
@@ -185,7 +185,7 @@ class PacingTest {
     }
 
     @Test
-    void a_request_that_cost_more_than_the_burst_keeps_its_slots() {
+    void a_request_that_cost_more_than_the_burst_keeps_its_time() {
         Pacing old = Pacing.of(100, 1_000, 10);
         Pacing.Arrival used = old.released(old.fresh(0), 500, 0);
         assertThat(Pacing.of(100, 1_000, 1).adopt(old, used, 0)).isEqualTo(used);

@@ -39,11 +39,11 @@ class TimingWheelTest {
     }
 
     /**
-     * A bucket that is unloaded again until the start of the slot that it had before must not be read again before
+     * A bucket that is unloaded again until the start of the interval that it had before must not be read again before
      * time passes.
      */
     @Test
-    void a_future_slot_has_not_begun_and_is_early_by_at_most_a_64th() {
+    void a_future_interval_has_not_begun_and_is_early_by_at_most_a_64th() {
         Random random = new Random(1);
         for (int i = 0; i < 100_000; i++) {
             long distance = 1 + (random.nextLong() >>> 1 + random.nextInt(62));
@@ -53,13 +53,13 @@ class TimingWheelTest {
             assertThat(now + distance - key.startNanos()).isLessThanOrEqualTo(distance / 64);
             wheel.remove(key);
         }
-        assertThat(wheel.slots()).isZero();
+        assertThat(wheel.intervals()).isZero();
         assertThat(wheel.size()).isZero();
         assertThat(table.entries).isEmpty();
     }
 
     @Test
-    void each_entry_is_read_once_in_slot_order() {
+    void each_entry_is_read_once_in_the_order_of_intervals() {
         Random random = new Random(2);
         Map<BucketId, TimerKey> keys = new HashMap<>();
         for (int i = 0; i < 5_000; i++) {
@@ -81,13 +81,13 @@ class TimingWheelTest {
     }
 
     @Test
-    void the_number_of_slots_is_bounded_whatever_the_number_of_entries() {
+    void the_number_of_intervals_is_bounded_whatever_the_number_of_entries() {
         Random random = new Random(3);
         for (int i = 0; i < 200_000; i++) {
             wheel.add(bucket(i), NOW + (random.nextLong() >>> 1 + random.nextInt(62)) / 4, NOW);
         }
         assertThat(wheel.size()).isEqualTo(200_000);
-        assertThat(wheel.slots()).isLessThan(6_000);
+        assertThat(wheel.intervals()).isLessThan(6_000);
     }
 
     @Test
@@ -120,7 +120,7 @@ class TimingWheelTest {
         TimingWheel restored = new TimingWheel("q", null, table, wheel.epoch());
         keys.values().forEach(restored::restore);
         assertThat(restored.size()).isEqualTo(901);
-        assertThat(restored.slots()).isEqualTo(wheel.slots());
+        assertThat(restored.intervals()).isEqualTo(wheel.intervals());
         assertThat(restored.hasStale()).isTrue();
         for (int i = 0; i < 900; i++) {
             BucketId id = restored.nextStale(new WorkBudget(1_000));
@@ -128,6 +128,14 @@ class TimingWheelTest {
         }
         assertThat(restored.hasStale()).isFalse();
         assertThat(keys).containsOnlyKeys(bucket(1_000));
+    }
+
+    @Test
+    void a_wheel_without_entries_has_no_next_one() {
+        assertThat(next()).isNull();
+        assertThat(wheel.nextStale(new WorkBudget(1))).isNull();
+        wheel.remove(wheel.add(bucket(1), NOW + SECOND, NOW));
+        assertThat(next()).isNull();
     }
 
     @Test

@@ -112,7 +112,7 @@ public final class BucketCodec {
             contents.flows().forEach(flow -> write(flow, out));
             out.write(contents.expiryTimers().size());
             for (ExpiryTimerCount timer : contents.expiryTimers()) {
-                out.write(timer.bucket());
+                out.write(timer.interval());
                 out.write(timer.next());
                 out.write(timer.live());
                 out.write(timer.cursor());
@@ -317,8 +317,8 @@ public final class BucketCodec {
                 flow,
                 size,
                 tokens,
-                new FlowSummary.Head(first, cost, number, enqueuedAtMs, expiresAtMs),
-                new FlowSummary.Tail(last, tailCost, tailNumber),
+                new FlowSummary.FirstRequest(first, cost, number, enqueuedAtMs, expiresAtMs),
+                new FlowSummary.LastRequest(last, tailCost, tailNumber),
                 latestMs,
                 bounds);
     }

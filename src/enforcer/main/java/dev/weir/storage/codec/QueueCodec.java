@@ -4,10 +4,10 @@ import dev.weir.fault.UnreadableException;
 import dev.weir.shape.QueueCommand;
 import dev.weir.shape.QueueOrders;
 import dev.weir.shape.QueueState;
+import dev.weir.shape.backlog.QueueEntry;
 import dev.weir.shape.backlog.QueueStore.ExpiryTimer;
 import dev.weir.shape.backlog.QueueStore.Place;
 import dev.weir.shape.backlog.ScheduleKey;
-import dev.weir.shape.backlog.Slot;
 import dev.weir.shape.rules.Flow;
 import dev.weir.shape.rules.InFlightCaps;
 import dev.weir.shape.rules.InFlightRules;
@@ -29,7 +29,7 @@ import java.util.TreeMap;
  * Encodes the values of the queues' stores. Numbers are encoded as in {@link StateBytes}; signed ones are marked ±.
  *
  * <pre>
- *   slot     version  0  number  enqueuedAt±  expiresAt±  flags  expiry timer (with flag 1: bucket index)  admission
+ *   entry    version  0  number  enqueuedAt±  expiresAt±  flags  expiry timer (with flag 1: interval index)  admission
  *            version  1  other end of the gap
  *            version  2  attempt  failures  phase  error (0, or 1 text)  (as in 0, from number on)
  *   phase    0 slots started-at± until±, 1 if it is claimed, charge, or else  1 until±
@@ -67,12 +67,12 @@ public final class QueueCodec {
 
     private final AdmissionAvro admissions = new AdmissionAvro();
 
-    public byte[] encode(Slot slot) {
+    public byte[] encode(QueueEntry entry) {
         StateBytes out = StateBytes.toWrite(VERSION);
-        if (slot instanceof Slot.Waiting waiting) {
+        if (entry instanceof QueueEntry.Waiting waiting) {
             out.writeByte(WAITING);
             write(waiting, out);
-        } else if (slot instanceof Slot.Attempted attempted) {
+        } else if (entry instanceof QueueEntry.Attempted attempted) {
             out.writeByte(ATTEMPTED);
             out.write(attempted.attempt());
             out.write(attempted.failures());
@@ -82,27 +82,27 @@ public final class QueueCodec {
                 out.write(attempted.error());
             }
             write(attempted.request(), out);
-        } else if (slot instanceof Slot.Gap gap) {
+        } else if (entry instanceof QueueEntry.Gap gap) {
             out.writeByte(GAP);
             out.write(gap.otherEnd());
         }
         return out.written();
     }
 
-    private void write(Slot.Waiting waiting, StateBytes out) {
+    private void write(QueueEntry.Waiting waiting, StateBytes out) {
         out.write(waiting.number());
         out.writeSigned(waiting.enqueuedAtMs());
         out.writeSigned(waiting.expiresAtMs());
         out.writeByte((waiting.hasTicket() ? TICKET : 0) | (waiting.expiryTimer() == null ? 0 : EXPIRY_TIMER));
         if (waiting.expiryTimer() != null) {
-            out.write(waiting.expiryTimer().bucket());
+            out.write(waiting.expiryTimer().interval());
             out.write(waiting.expiryTimer().index());
         }
         out.write(admissions.encode(waiting.admission()));
     }
 
-    private static void write(Slot.Phase phase, StateBytes out) {
-        if (phase instanceof Slot.Phase.InFlight lasting) {
+    private static void write(QueueEntry.Phase phase, StateBytes out) {
+        if (phase instanceof QueueEntry.Phase.InFlight lasting) {
             out.writeByte(IN_FLIGHT);
             out.write(lasting.slots());
             out.writeSigned(lasting.startedAtMs());
@@ -115,37 +115,38 @@ public final class QueueCodec {
         }
     }
 
-    public Slot decodeSlot(byte[] bytes) {
+    public QueueEntry decodeEntry(byte[] bytes) {
         StateBytes in = StateBytes.toRead(bytes, VERSION, "a queue's state");
         return switch (in.readByte()) {
-            case GAP -> new Slot.Gap(in.read());
+            case GAP -> new QueueEntry.Gap(in.read());
             case ATTEMPTED -> readAttempted(in);
             default -> readWaiting(in);
         };
     }
 
-    private Slot.Attempted readAttempted(StateBytes in) {
+    private QueueEntry.Attempted readAttempted(StateBytes in) {
         int attempt = (int) in.read();
         int failures = (int) in.read();
-        Slot.Phase phase = readPhase(in);
+        QueueEntry.Phase phase = readPhase(in);
         String error = in.readByte() == 0 ? null : in.readText();
-        return new Slot.Attempted(readWaiting(in), attempt, failures, phase, error);
+        return new QueueEntry.Attempted(readWaiting(in), attempt, failures, phase, error);
     }
 
-    private static Slot.Phase readPhase(StateBytes in) {
+    private static QueueEntry.Phase readPhase(StateBytes in) {
         return in.readByte() == IN_FLIGHT
-                ? new Slot.Phase.InFlight(in.read(), in.readSigned(), in.readSigned(), in.readByte() == 1, in.read())
-                : new Slot.Phase.Backoff(in.readSigned());
+                ? new QueueEntry.Phase.InFlight(
+                        in.read(), in.readSigned(), in.readSigned(), in.readByte() == 1, in.read())
+                : new QueueEntry.Phase.Backoff(in.readSigned());
     }
 
-    private Slot.Waiting readWaiting(StateBytes in) {
+    private QueueEntry.Waiting readWaiting(StateBytes in) {
         long number = in.read();
         long enqueuedAtMs = in.readSigned();
         long expiresAtMs = in.readSigned();
         int flags = in.readByte();
         ExpiryTimer expiryTimer = (flags & EXPIRY_TIMER) == 0 ? null : new ExpiryTimer(in.read(), in.read());
         try {
-            return new Slot.Waiting(
+            return new QueueEntry.Waiting(
                     admissions.decode(in.readBytes()),
                     number,
                     enqueuedAtMs,

@@ -11,11 +11,11 @@ import dev.weir.shape.rules.BucketId;
 import dev.weir.shape.rules.Flow;
 import dev.weir.shape.rules.Pacing;
 import dev.weir.shape.rules.QueuePartition;
-import dev.weir.shape.rules.SlotRate;
-import dev.weir.shape.total.SlotGrant;
-import dev.weir.shape.total.SlotReport;
-import dev.weir.shape.total.SlotReport.LeasedTime;
-import dev.weir.shape.total.SlotRun;
+import dev.weir.shape.rules.TotalRate;
+import dev.weir.shape.total.GrantedRun;
+import dev.weir.shape.total.TotalGrant;
+import dev.weir.shape.total.TotalReport;
+import dev.weir.shape.total.TotalReport.LeasedTime;
 import dev.weir.wire.AdmissionAvro;
 import java.util.ArrayList;
 import java.util.List;
@@ -131,7 +131,7 @@ public final class QueueMessageCodec {
         return new QueueMessage.Commanded(new QueueCommand(target, ACTIONS.get(action), QueueCodec.readOrigin(in)));
     }
 
-    private static byte[] encode(SlotReport report) {
+    private static byte[] encode(TotalReport report) {
         StateBytes out = StateBytes.toWrite(REPORT);
         out.write(report.place().queue());
         out.write(report.place().partition());
@@ -165,7 +165,7 @@ public final class QueueMessageCodec {
         return out.written();
     }
 
-    private static byte[] encode(SlotGrant grant) {
+    private static byte[] encode(TotalGrant grant) {
         StateBytes out = StateBytes.toWrite(GRANT);
         out.write(grant.place().queue());
         out.write(grant.place().partition());
@@ -184,7 +184,7 @@ public final class QueueMessageCodec {
         grant.runs().forEach(run -> {
             out.writeSigned(run.start().nanos());
             out.write(run.start().part());
-            out.write(run.slots());
+            out.write(run.tokens());
         });
         return out.written();
     }
@@ -192,33 +192,33 @@ public final class QueueMessageCodec {
     private static QueueMessage decodeReport(byte[] bytes) {
         StateBytes in = StateBytes.toRead(bytes, REPORT, "a report");
         QueuePartition place = new QueuePartition(in.readText(), partition(in));
-        SlotRate rate = new SlotRate(count(in), count(in));
+        TotalRate rate = new TotalRate(count(in), count(in));
         long lagMs = count(in);
         long waiting = count(in);
         long grant = count(in);
         Optional<LeasedTime> returned =
                 count(in) == 0 ? Optional.empty() : Optional.of(new LeasedTime(in.readSigned(), in.readSigned()));
-        List<SlotReport.Demand> demands = new ArrayList<>();
-        for (long left = count(in, 0, SlotReport.MAX_DEMANDS); left > 0; left--) {
+        List<TotalReport.Demand> demands = new ArrayList<>();
+        for (long left = count(in, 0, TotalReport.MAX_DEMANDS); left > 0; left--) {
             demands.add(
-                    new SlotReport.Demand(in.readText(), count(in), clients(in), tokens(in), tokens(in), steps(in)));
+                    new TotalReport.Demand(in.readText(), count(in), clients(in), tokens(in), tokens(in), steps(in)));
         }
         rate.pacing(); // checks its range
-        return new QueueMessage.Reported(new SlotReport(place, rate, lagMs, waiting, grant, returned, demands));
+        return new QueueMessage.Reported(new TotalReport(place, rate, lagMs, waiting, grant, returned, demands));
     }
 
-    private static List<SlotReport.ClientKeys> clients(StateBytes in) {
-        List<SlotReport.ClientKeys> clients = new ArrayList<>();
-        for (long left = count(in, 0, SlotReport.MAX_CLIENTS); left > 0; left--) {
-            clients.add(new SlotReport.ClientKeys(in.readText(), count(in, 1, Integer.MAX_VALUE)));
+    private static List<TotalReport.ClientKeys> clients(StateBytes in) {
+        List<TotalReport.ClientKeys> clients = new ArrayList<>();
+        for (long left = count(in, 0, TotalReport.MAX_CLIENTS); left > 0; left--) {
+            clients.add(new TotalReport.ClientKeys(in.readText(), count(in, 1, Integer.MAX_VALUE)));
         }
         return clients;
     }
 
-    private static List<SlotReport.Step> steps(StateBytes in) {
-        List<SlotReport.Step> steps = new ArrayList<>();
-        for (long left = count(in, 0, SlotReport.MAX_STEPS); left > 0; left--) {
-            steps.add(new SlotReport.Step(time(in), tokens(in)));
+    private static List<TotalReport.Step> steps(StateBytes in) {
+        List<TotalReport.Step> steps = new ArrayList<>();
+        for (long left = count(in, 0, TotalReport.MAX_STEPS); left > 0; left--) {
+            steps.add(new TotalReport.Step(time(in), tokens(in)));
         }
         return steps;
     }
@@ -228,18 +228,18 @@ public final class QueueMessageCodec {
         QueuePartition place = new QueuePartition(in.readText(), partition(in));
         long number = count(in);
         long sentAtMs = in.readSigned();
-        SlotRate rate = new SlotRate(count(in), count(in));
+        TotalRate rate = new TotalRate(count(in), count(in));
         long waitingElsewhere = count(in);
-        List<SlotGrant.ClientWeight> weights = new ArrayList<>();
-        for (long left = count(in, 0, SlotGrant.MAX_WEIGHTS); left > 0; left--) {
-            weights.add(new SlotGrant.ClientWeight(new Flow(in.readText(), in.readText()), Math.max(1, count(in))));
+        List<TotalGrant.ClientWeight> weights = new ArrayList<>();
+        for (long left = count(in, 0, TotalGrant.MAX_WEIGHTS); left > 0; left--) {
+            weights.add(new TotalGrant.ClientWeight(new Flow(in.readText(), in.readText()), Math.max(1, count(in))));
         }
-        List<SlotRun> runs = new ArrayList<>();
+        List<GrantedRun> runs = new ArrayList<>();
         for (long left = count(in, 0, MAX_RUNS); left > 0; left--) {
-            runs.add(new SlotRun(new Pacing.Arrival(time(in), count(in)), tokens(in)));
+            runs.add(new GrantedRun(new Pacing.Arrival(time(in), count(in)), tokens(in)));
         }
         rate.pacing(); // checks its range
-        return new QueueMessage.Granted(new SlotGrant(place, number, sentAtMs, rate, waitingElsewhere, weights, runs));
+        return new QueueMessage.Granted(new TotalGrant(place, number, sentAtMs, rate, waitingElsewhere, weights, runs));
     }
 
     private static long count(StateBytes in) {

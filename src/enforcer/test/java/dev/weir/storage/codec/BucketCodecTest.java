@@ -44,8 +44,8 @@ class BucketCodecTest {
                 new Flow("", client),
                 1,
                 2,
-                new FlowSummary.Head(3, 2, 1_000, MS, expiresAtMs),
-                new FlowSummary.Tail(3, 2, 1_000),
+                new FlowSummary.FirstRequest(3, 2, 1_000, MS, expiresAtMs),
+                new FlowSummary.LastRequest(3, 2, 1_000),
                 latestMs,
                 null);
     }
@@ -56,8 +56,8 @@ class BucketCodecTest {
                 new Flow("złoty", "c"),
                 4,
                 11,
-                new FlowSummary.Head(3, 2, 0, 0, 1),
-                new FlowSummary.Tail(9, 5, Long.MAX_VALUE),
+                new FlowSummary.FirstRequest(3, 2, 0, 0, 1),
+                new FlowSummary.LastRequest(9, 5, Long.MAX_VALUE),
                 2,
                 bounds);
     }

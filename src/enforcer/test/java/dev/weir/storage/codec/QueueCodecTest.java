@@ -11,10 +11,10 @@ import dev.weir.event.Request;
 import dev.weir.shape.QueueCommand;
 import dev.weir.shape.QueueOrders;
 import dev.weir.shape.QueueState;
+import dev.weir.shape.backlog.QueueEntry;
 import dev.weir.shape.backlog.QueueStore.ExpiryTimer;
 import dev.weir.shape.backlog.QueueStore.Place;
 import dev.weir.shape.backlog.QueueStore.Ticket;
-import dev.weir.shape.backlog.Slot;
 import dev.weir.shape.rules.BucketId;
 import dev.weir.shape.rules.Flow;
 import dev.weir.shape.rules.InFlightCaps;
@@ -56,23 +56,23 @@ class QueueCodecTest {
                 .build();
         Admission admission = Admission.of(request, "q", new PolicyVersion("p", 2), LimitStatus.of("gcra 1/1s", 1L))
                 .withHeadersAndContext(List.of(new Admission.Header("trace", new byte[] {9})), DecisionContext.UNKNOWN);
-        for (Slot slot : List.of(
-                new Slot.Waiting(admission, Long.MAX_VALUE, 1_000, 2_000, true, new ExpiryTimer(20, 3)),
-                new Slot.Waiting(admission, 0, -1, DueTime.NEVER, false, null),
-                new Slot.Attempted(
-                        new Slot.Waiting(admission, 5, 1_000, 2_000, true, null),
+        for (QueueEntry slot : List.of(
+                new QueueEntry.Waiting(admission, Long.MAX_VALUE, 1_000, 2_000, true, new ExpiryTimer(20, 3)),
+                new QueueEntry.Waiting(admission, 0, -1, DueTime.NEVER, false, null),
+                new QueueEntry.Attempted(
+                        new QueueEntry.Waiting(admission, 5, 1_000, 2_000, true, null),
                         3,
                         1,
-                        new Slot.Phase.InFlight(7, 1_500, 31_500, true, 1L << 48),
+                        new QueueEntry.Phase.InFlight(7, 1_500, 31_500, true, 1L << 48),
                         "żółw"),
-                new Slot.Attempted(
-                        new Slot.Waiting(admission, 5, 1_000, DueTime.NEVER, false, null),
+                new QueueEntry.Attempted(
+                        new QueueEntry.Waiting(admission, 5, 1_000, DueTime.NEVER, false, null),
                         1,
                         0,
-                        new Slot.Phase.Backoff(99_000),
+                        new QueueEntry.Phase.Backoff(99_000),
                         null),
-                new Slot.Gap(Long.MAX_VALUE))) {
-            assertThat(codec.decodeSlot(codec.encode(slot)))
+                new QueueEntry.Gap(Long.MAX_VALUE))) {
+            assertThat(codec.decodeEntry(codec.encode(slot)))
                     .usingRecursiveComparison()
                     .isEqualTo(slot);
         }
@@ -137,15 +137,15 @@ class QueueCodecTest {
 
     @Test
     void bytes_of_another_version_are_rejected() {
-        byte[] bytes = codec.encode(new Slot.Gap(1));
+        byte[] bytes = codec.encode(new QueueEntry.Gap(1));
         bytes[0] = 2;
-        assertThatThrownBy(() -> codec.decodeSlot(bytes))
+        assertThatThrownBy(() -> codec.decodeEntry(bytes))
                 .hasMessage("a queue's state has format version 2, expected 1");
     }
 
     @Test
     void the_order_of_the_bytes_is_the_order_of_bucket_tier_client_and_position() {
-        List<QueueKeys.SlotKey> keys = new ArrayList<>();
+        List<QueueKeys.EntryKey> keys = new ArrayList<>();
         String[] texts = {"", "a", "a\0", "a\0b", "ab", "b", "\u00e9", "\uffff"};
         List<BucketId> buckets = List.of(
                 new BucketId("a", List.of()),
@@ -159,17 +159,17 @@ class QueueCodecTest {
             for (String tier : texts) {
                 for (String client : texts) {
                     for (long position : new long[] {0, 1, 255, 256, 1L << 40, Long.MAX_VALUE}) {
-                        keys.add(new QueueKeys.SlotKey(bucket, new Place(new Flow(tier, client), position)));
+                        keys.add(new QueueKeys.EntryKey(bucket, new Place(new Flow(tier, client), position)));
                     }
                 }
             }
         }
-        List<QueueKeys.SlotKey> shuffled = new ArrayList<>(keys);
+        List<QueueKeys.EntryKey> shuffled = new ArrayList<>(keys);
         Collections.shuffle(shuffled, new Random(1));
-        List<QueueKeys.SlotKey> sorted = shuffled.stream()
-                .map(key -> QueueKeys.slot(QueueKeys.bucket(key.bucket()), key.place()))
+        List<QueueKeys.EntryKey> sorted = shuffled.stream()
+                .map(key -> QueueKeys.entry(QueueKeys.bucket(key.bucket()), key.place()))
                 .sorted(Arrays::compareUnsigned)
-                .map(QueueKeys::readSlot)
+                .map(QueueKeys::readEntry)
                 .toList();
         assertThat(sorted).isEqualTo(keys);
     }

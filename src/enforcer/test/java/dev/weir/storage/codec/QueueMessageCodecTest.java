@@ -12,10 +12,10 @@ import dev.weir.shape.QueueMessage;
 import dev.weir.shape.rules.Flow;
 import dev.weir.shape.rules.Pacing.Arrival;
 import dev.weir.shape.rules.QueuePartition;
-import dev.weir.shape.rules.SlotRate;
-import dev.weir.shape.total.SlotGrant;
-import dev.weir.shape.total.SlotReport;
-import dev.weir.shape.total.SlotRun;
+import dev.weir.shape.rules.TotalRate;
+import dev.weir.shape.total.GrantedRun;
+import dev.weir.shape.total.TotalGrant;
+import dev.weir.shape.total.TotalReport;
 import java.util.Arrays;
 import java.util.List;
 import java.util.Map;
@@ -25,34 +25,36 @@ import org.junit.jupiter.api.Test;
 
 class QueueMessageCodecTest {
 
-    private static final SlotReport REPORT = new SlotReport(
+    private static final TotalReport REPORT = new TotalReport(
             new QueuePartition("żółw", 11),
-            new SlotRate(2_000, 60_000),
+            new TotalRate(2_000, 60_000),
             150,
             1L << 40,
             7,
-            Optional.of(new SlotReport.LeasedTime(1_700_000_000_123_456_789L, 1_700_000_000_123_456_999L)),
+            Optional.of(new TotalReport.LeasedTime(1_700_000_000_123_456_789L, 1_700_000_000_123_456_999L)),
             List.of(
-                    new SlotReport.Demand(
+                    new TotalReport.Demand(
                             "gold",
                             3,
-                            List.of(new SlotReport.ClientKeys("ann", 2)),
+                            List.of(new TotalReport.ClientKeys("ann", 2)),
                             4,
                             5,
-                            List.of(new SlotReport.Step(-1, 6), new SlotReport.Step(1_700_000_000_123_456_789L, 1))),
-                    new SlotReport.Demand("", 1, List.of(), 1, 1, List.of())));
+                            List.of(new TotalReport.Step(-1, 6), new TotalReport.Step(1_700_000_000_123_456_789L, 1))),
+                    new TotalReport.Demand("", 1, List.of(), 1, 1, List.of())));
 
-    private static final SlotReport LAST_REPORT =
-            new SlotReport(new QueuePartition("q", 0), new SlotRate(1, 1), 0, 0, 0, Optional.empty(), List.of());
+    private static final TotalReport LAST_REPORT =
+            new TotalReport(new QueuePartition("q", 0), new TotalRate(1, 1), 0, 0, 0, Optional.empty(), List.of());
 
-    private static final SlotGrant GRANT = new SlotGrant(
+    private static final TotalGrant GRANT = new TotalGrant(
             new QueuePartition("q", 0),
             1_700_000_000_000_000_017L,
             1_700_000_000_123L,
-            new SlotRate(2_000, 60_000),
+            new TotalRate(2_000, 60_000),
             99,
-            List.of(new SlotGrant.ClientWeight(new Flow("gold", "ann"), 250)),
-            List.of(new SlotRun(new Arrival(1_700_000_000_123_456_789L, 2), 100), new SlotRun(new Arrival(-5, 0), 1)));
+            List.of(new TotalGrant.ClientWeight(new Flow("gold", "ann"), 250)),
+            List.of(
+                    new GrantedRun(new Arrival(1_700_000_000_123_456_789L, 2), 100),
+                    new GrantedRun(new Arrival(-5, 0), 1)));
 
     private static final QueueMessage.Marker MARKER = new QueueMessage.Marker(new UUID(-1, 7), -5, 11);
 
@@ -98,51 +100,51 @@ class QueueMessageCodecTest {
 
     @Test
     void impossible_values_are_unreadable() {
-        SlotReport.Demand negative = new SlotReport.Demand("gold", -1, List.of(), 1, 1, List.of());
-        SlotReport.Demand negativeStep =
-                new SlotReport.Demand("gold", 1, List.of(), 1, 1, List.of(new SlotReport.Step(0, -1)));
-        SlotReport.Demand withoutKeys =
-                new SlotReport.Demand("gold", 1, List.of(new SlotReport.ClientKeys("ann", 0)), 1, 1, List.of());
-        SlotReport.Demand neverBegins =
-                new SlotReport.Demand("gold", 1, List.of(), 1, 1, List.of(new SlotReport.Step(Long.MAX_VALUE, 1)));
-        SlotReport.Demand tooLarge = new SlotReport.Demand("gold", 1, List.of(), 1L << 62, 1L << 62, List.of());
-        Optional<SlotReport.LeasedTime> none = Optional.empty();
-        List<SlotReport> reports = List.of(
-                new SlotReport(new QueuePartition("q", -1), new SlotRate(1, 1), 0, 1, 0, none, List.of()),
-                new SlotReport(new QueuePartition("q", 0), new SlotRate(0, 1), 0, 1, 0, none, List.of()),
-                new SlotReport(new QueuePartition("q", 0), new SlotRate(1, 1), -1, 1, 0, none, List.of()),
-                new SlotReport(new QueuePartition("q", 0), new SlotRate(1, 1), 0, -1, 0, none, List.of()),
-                new SlotReport(new QueuePartition("q", 0), new SlotRate(1, 1), 0, 1, -1, none, List.of()),
-                new SlotReport(new QueuePartition("q", 0), new SlotRate(1, 1), 0, 1, 0, none, List.of(negative)),
-                new SlotReport(new QueuePartition("q", 0), new SlotRate(1, 1), 0, 1, 0, none, List.of(negativeStep)),
-                new SlotReport(new QueuePartition("q", 0), new SlotRate(1, 1), 0, 1, 0, none, List.of(withoutKeys)),
-                new SlotReport(new QueuePartition("q", 0), new SlotRate(1, 1), 0, 1, 0, none, List.of(neverBegins)),
-                new SlotReport(new QueuePartition("q", 0), new SlotRate(1, 1), 0, 1, 0, none, List.of(tooLarge)));
-        for (SlotReport report : reports) {
+        TotalReport.Demand negative = new TotalReport.Demand("gold", -1, List.of(), 1, 1, List.of());
+        TotalReport.Demand negativeStep =
+                new TotalReport.Demand("gold", 1, List.of(), 1, 1, List.of(new TotalReport.Step(0, -1)));
+        TotalReport.Demand withoutKeys =
+                new TotalReport.Demand("gold", 1, List.of(new TotalReport.ClientKeys("ann", 0)), 1, 1, List.of());
+        TotalReport.Demand neverBegins =
+                new TotalReport.Demand("gold", 1, List.of(), 1, 1, List.of(new TotalReport.Step(Long.MAX_VALUE, 1)));
+        TotalReport.Demand tooLarge = new TotalReport.Demand("gold", 1, List.of(), 1L << 62, 1L << 62, List.of());
+        Optional<TotalReport.LeasedTime> none = Optional.empty();
+        List<TotalReport> reports = List.of(
+                new TotalReport(new QueuePartition("q", -1), new TotalRate(1, 1), 0, 1, 0, none, List.of()),
+                new TotalReport(new QueuePartition("q", 0), new TotalRate(0, 1), 0, 1, 0, none, List.of()),
+                new TotalReport(new QueuePartition("q", 0), new TotalRate(1, 1), -1, 1, 0, none, List.of()),
+                new TotalReport(new QueuePartition("q", 0), new TotalRate(1, 1), 0, -1, 0, none, List.of()),
+                new TotalReport(new QueuePartition("q", 0), new TotalRate(1, 1), 0, 1, -1, none, List.of()),
+                new TotalReport(new QueuePartition("q", 0), new TotalRate(1, 1), 0, 1, 0, none, List.of(negative)),
+                new TotalReport(new QueuePartition("q", 0), new TotalRate(1, 1), 0, 1, 0, none, List.of(negativeStep)),
+                new TotalReport(new QueuePartition("q", 0), new TotalRate(1, 1), 0, 1, 0, none, List.of(withoutKeys)),
+                new TotalReport(new QueuePartition("q", 0), new TotalRate(1, 1), 0, 1, 0, none, List.of(neverBegins)),
+                new TotalReport(new QueuePartition("q", 0), new TotalRate(1, 1), 0, 1, 0, none, List.of(tooLarge)));
+        for (TotalReport report : reports) {
             byte[] bytes = codec.encode(new QueueMessage.Reported(report));
             assertThatThrownBy(() -> codec.decode(bytes)).as("%s", report).isInstanceOf(UnreadableException.class);
         }
-        List<SlotGrant> grants = List.of(
-                new SlotGrant(new QueuePartition("q", -1), 0, 0, new SlotRate(1, 1), 0, List.of(), List.of()),
-                new SlotGrant(new QueuePartition("q", 0), -1, 0, new SlotRate(1, 1), 0, List.of(), List.of()),
-                new SlotGrant(new QueuePartition("q", 0), 0, 0, new SlotRate(1, 0), 0, List.of(), List.of()),
-                new SlotGrant(
+        List<TotalGrant> grants = List.of(
+                new TotalGrant(new QueuePartition("q", -1), 0, 0, new TotalRate(1, 1), 0, List.of(), List.of()),
+                new TotalGrant(new QueuePartition("q", 0), -1, 0, new TotalRate(1, 1), 0, List.of(), List.of()),
+                new TotalGrant(new QueuePartition("q", 0), 0, 0, new TotalRate(1, 0), 0, List.of(), List.of()),
+                new TotalGrant(
                         new QueuePartition("q", 0),
                         0,
                         0,
-                        new SlotRate(1, 1),
+                        new TotalRate(1, 1),
                         0,
                         List.of(),
-                        List.of(new SlotRun(new Arrival(0, 0), 0))),
-                new SlotGrant(
+                        List.of(new GrantedRun(new Arrival(0, 0), 0))),
+                new TotalGrant(
                         new QueuePartition("q", 0),
                         0,
                         0,
-                        new SlotRate(1, 1),
+                        new TotalRate(1, 1),
                         0,
                         List.of(),
-                        List.of(new SlotRun(new Arrival(0, 0), -1))));
-        for (SlotGrant grant : grants) {
+                        List.of(new GrantedRun(new Arrival(0, 0), -1))));
+        for (TotalGrant grant : grants) {
             byte[] bytes = codec.encode(new QueueMessage.Granted(grant));
             assertThatThrownBy(() -> codec.decode(bytes)).as("%s", grant).isInstanceOf(UnreadableException.class);
         }

@@ -108,7 +108,7 @@ public final class SimulationChecks {
         for (GroupMember member : group.members()) {
             for (SimulatedTask task : member.tasks.values()) {
                 if (task.slot.role() == SimulatedTaskSlot.Role.SHAPE) {
-                    requireEmpty(task, Stores.QUEUE_SLOTS);
+                    requireEmpty(task, Stores.QUEUE_ENTRIES);
                     requireEmpty(task, Stores.QUEUE_TICKETS);
                     requireEmpty(task, Stores.QUEUE_EXPIRY_TIMERS);
                     requireEmpty(task, Stores.QUEUE_TIMERS);

@@ -79,7 +79,7 @@ public final class SimulatedTask {
             Stores.DECISION_ORDER);
     public static final StoredQueues.StoreNames SHAPE_STORES = new StoredQueues.StoreNames(
             Stores.QUEUE_STATES,
-            Stores.QUEUE_SLOTS,
+            Stores.QUEUE_ENTRIES,
             Stores.QUEUE_TICKETS,
             Stores.QUEUE_EXPIRY_TIMERS,
             Stores.QUEUE_TIMERS,

@@ -35,7 +35,7 @@ public record SimulatedTaskSlot(Role role, int partition) implements Comparable<
                 List.of(TOPICS.admissions()),
                 List.of(
                         Stores.QUEUE_STATES,
-                        Stores.QUEUE_SLOTS,
+                        Stores.QUEUE_ENTRIES,
                         Stores.QUEUE_TICKETS,
                         Stores.QUEUE_EXPIRY_TIMERS,
                         Stores.QUEUE_TIMERS,

@@ -8,9 +8,9 @@ import dev.weir.lease.LeaseRequest;
 import dev.weir.lease.LeaseResponse;
 import dev.weir.lease.Refund;
 import dev.weir.shape.QueueMessage;
-import dev.weir.shape.rules.SlotRate;
-import dev.weir.shape.total.SlotGrant;
-import dev.weir.shape.total.SlotRun;
+import dev.weir.shape.rules.TotalRate;
+import dev.weir.shape.total.GrantedRun;
+import dev.weir.shape.total.TotalGrant;
 import dev.weir.simulation.schedule.Violation.Promise;
 import dev.weir.topology.Stores;
 import java.util.ArrayList;
@@ -55,7 +55,7 @@ public enum InjectedFlaw {
     PUNCTUATIONS_PILE_UP(Promise.BOUNDED),
     /** The core counts requests instead of costs. A recomputation has the same flaw, so it does not find it. */
     COSTS_NOT_COUNTED(Promise.WITHIN_LIMITS),
-    /** A release has the time at which it is written, however far ahead of its slot. */
+    /** A release has the time at which it is written, however far ahead of its turn. */
     STAMPED_WHEN_WRITTEN(Promise.IN_PACE),
     /** A release is written twice, with the same sequence number. */
     RELEASED_TWICE(Promise.ENDS_ONCE),
@@ -73,8 +73,8 @@ public enum InjectedFlaw {
     NOT_WOKEN(Promise.DRAINS),
     /** A lease is worth twice the amount that the ledger has recorded. */
     LENT_TWICE(Promise.NEVER_ABOVE),
-    /** The slots of a grant are ten times as fast as the total of the queue permits. */
-    SLOTS_TOO_CLOSE(Promise.IN_PACE),
+    /** The time of a grant is used ten times as fast as the total of the queue permits. */
+    TOTAL_TOO_FAST(Promise.IN_PACE),
     /** A takeover of a ledger loses its outstanding leases. */
     LEASES_LOST(Promise.NEVER_ABOVE),
     /** A takeover loses the requests that wait for quota. */
@@ -173,18 +173,18 @@ public enum InjectedFlaw {
     }
 
     /** Returns the grant of a ledger of a total. */
-    public SlotGrant given(SlotGrant grant) {
-        if (this != SLOTS_TOO_CLOSE) {
+    public TotalGrant given(TotalGrant grant) {
+        if (this != TOTAL_TOO_FAST) {
             return grant;
         }
-        List<SlotRun> runs = grant.runs().stream()
-                .map(run -> new SlotRun(run.start(), 10 * run.slots()))
+        List<GrantedRun> runs = grant.runs().stream()
+                .map(run -> new GrantedRun(run.start(), 10 * run.tokens()))
                 .toList();
-        return new SlotGrant(
+        return new TotalGrant(
                 grant.place(),
                 grant.number(),
                 grant.sentAtMs(),
-                new SlotRate(10 * grant.rate().limit(), grant.rate().perMs()),
+                new TotalRate(10 * grant.rate().limit(), grant.rate().perMs()),
                 grant.waitingElsewhere(),
                 grant.weights(),
                 runs);

@@ -2,7 +2,7 @@ package dev.weir.shape.total;
 
 import dev.weir.shape.rules.Pacing;
 import dev.weir.shape.rules.QueuePartition;
-import dev.weir.shape.rules.SlotRate;
+import dev.weir.shape.rules.TotalRate;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.Optional;
@@ -10,7 +10,7 @@ import java.util.Optional;
 /**
  * The demand of a partition for the total of a queue. It replaces the partition's last report.
  *
- * @param place the queue, and the partition that needs slots
+ * @param place the queue, and the partition that needs time
  * @param rate the total by the partition's rules; the ledger uses it if the queue was deleted
  * @param lagMs how long grants have recently taken from the ledger to the partition, by queue time on both sides
  * @param waiting the number of requests that wait in all keys; 0 if the partition needs nothing more
@@ -19,9 +19,9 @@ import java.util.Optional;
  * @param demands the demands that its leased time does not cover, by tier of the first request of each key, higher
  *     priorities first
  */
-public record SlotReport(
+public record TotalReport(
         QueuePartition place,
-        SlotRate rate,
+        TotalRate rate,
         long lagMs,
         long waiting,
         long grant,
@@ -73,11 +73,11 @@ public record SlotReport(
         }
 
         /**
-         * Returns how many slots must follow each other to be useful: as many as the largest request takes; or as the
-         * next one takes if the largest would take longer than the time until the next grants.
+         * Returns for how many tokens time must be granted without a break to be useful: for as many as the largest
+         * request costs; or as the next one costs if the largest would take longer than until the next grants.
          */
-        long leastSlots(Pacing pacing) {
-            boolean isShort = pacing.slotsIn(SlotLedger.GRANT_INTERVAL_MS * 1_000_000) >= largestCost;
+        long leastTokens(Pacing pacing) {
+            boolean isShort = pacing.tokensIn(TotalLedger.GRANT_INTERVAL_MS * 1_000_000) >= largestCost;
             return Math.max(1, isShort ? largestCost : nextCost);
         }
 
@@ -113,7 +113,7 @@ public record SlotReport(
      */
     public record Step(long fromNanos, long tokens) {}
 
-    public SlotReport {
+    public TotalReport {
         demands = List.copyOf(demands);
     }
 
@@ -132,7 +132,7 @@ public record SlotReport(
         for (Demand demand : demands) {
             List<Step> steps = new ArrayList<>();
             for (Step step : demand.steps) {
-                long tokens = uncovered(step, demand.leastSlots(pacing), left, pacing);
+                long tokens = uncovered(step, demand.leastTokens(pacing), left, pacing);
                 if (tokens > 0) {
                     steps.add(new Step(step.fromNanos, tokens));
                 }
@@ -142,14 +142,14 @@ public record SlotReport(
         return uncovered;
     }
 
-    private static long uncovered(Step step, long leastSlots, List<LeasedTime> left, Pacing pacing) {
+    private static long uncovered(Step step, long leastTokens, List<LeasedTime> left, Pacing pacing) {
         long tokens = step.tokens;
         List<LeasedTime> before = List.copyOf(left);
         left.clear();
         for (LeasedTime time : before) {
             long fromNanos = Math.max(time.fromNanos, step.fromNanos);
-            long slots = fromNanos < time.untilNanos ? pacing.slotsIn(time.untilNanos - fromNanos) : 0;
-            long used = slots < Math.min(leastSlots, tokens) ? 0 : Math.min(slots, tokens);
+            long fitting = fromNanos < time.untilNanos ? pacing.tokensIn(time.untilNanos - fromNanos) : 0;
+            long used = fitting < Math.min(leastTokens, tokens) ? 0 : Math.min(fitting, tokens);
             if (used == 0) {
                 left.add(time);
                 continue;

@@ -1,26 +1,27 @@
 package dev.weir.shape;
 
+import dev.weir.shape.backlog.WorkBudget;
 import dev.weir.shape.rules.BucketId;
 import dev.weir.shape.rules.Pacing;
 import dev.weir.shape.rules.QueuePartition;
 import dev.weir.shape.rules.QueueRules;
 import dev.weir.shape.rules.QueueTotal;
-import dev.weir.shape.total.LeasedSlots;
-import dev.weir.shape.total.SlotContenders;
-import dev.weir.shape.total.SlotContenders.Contender;
-import dev.weir.shape.total.SlotGrant;
-import dev.weir.shape.total.SlotLedger;
-import dev.weir.shape.total.SlotReport;
-import dev.weir.shape.total.SlotReport.LeasedTime;
+import dev.weir.shape.total.Contenders;
+import dev.weir.shape.total.Contenders.Contender;
+import dev.weir.shape.total.HeldTime;
+import dev.weir.shape.total.TotalGrant;
+import dev.weir.shape.total.TotalLedger;
+import dev.weir.shape.total.TotalReport;
+import dev.weir.shape.total.TotalReport.LeasedTime;
 import dev.weir.time.DueTime;
 import java.util.List;
 import java.util.Optional;
 
 /**
- * One partition's part in the total of a queue: the buckets that contend for slots, the slots that the partition holds,
- * and the reports to the {@link SlotLedger}.
+ * One partition's part in the total of a queue: the buckets that contend, the time that the partition holds, and the
+ * reports to the {@link TotalLedger}.
  */
-final class PartitionSlots {
+final class PartitionTotal implements Contention {
 
     private static final long NANOS_PER_MS = 1_000_000;
 
@@ -32,8 +33,8 @@ final class PartitionSlots {
 
     private final String queue;
     private final int partition;
-    private final SlotContenders contenders;
-    private final LeasedSlots slots = new LeasedSlots();
+    private final Contenders contenders;
+    private final HeldTime time = new HeldTime();
     private QueueTotal total;
     private Pacing pace; // of each bucket
     private Pacing totalPace;
@@ -48,12 +49,12 @@ final class PartitionSlots {
     private long heardNanos; // when it, or one with the same number, was received
 
     /** @param lagMs how long grants take to arrive, as far as known */
-    PartitionSlots(QueueRules rules, int partition, long lagMs) {
+    PartitionTotal(QueueRules rules, int partition, long lagMs) {
         this.lagMs = lagMs;
         this.partition = partition;
         queue = rules.id();
         setPaces(rules);
-        contenders = new SlotContenders(rules.tiers());
+        contenders = new Contenders(rules.tiers());
     }
 
     void setRules(QueueRules rules) {
@@ -73,12 +74,14 @@ final class PartitionSlots {
         return waitingHere + waitingElsewhere >= total.capacity();
     }
 
-    /**
-     * Updates the entry of a bucket that has changed.
-     *
-     * @return when the bucket has something to do if it gets no slot before; {@link DueTime#NEVER} if nothing
-     */
-    long update(LeakyBucketQueue bucket) {
+    /** Expires what has to expire, without releasing anything. */
+    @Override
+    public void work(LeakyBucketQueue bucket, long nowNanos, WorkBudget budget) {
+        bucket.expire(nowNanos, budget);
+    }
+
+    @Override
+    public long update(LeakyBucketQueue bucket) {
         if (bucket.isEmpty()) {
             contenders.remove(bucket.id());
             return bucket.dueNanos();
@@ -96,17 +99,14 @@ final class PartitionSlots {
         return bucket.nextExpiryNanos();
     }
 
-    /** Returns the tier in which a bucket contends for a slot; null if it does not contend. */
-    String contendingTier(BucketId bucket) {
+    @Override
+    public String tier(BucketId bucket) {
         Contender contender = contenders.get(bucket);
         return contender == null ? null : contender.flow().tier();
     }
 
-    /**
-     * Returns when the first contending bucket of a tier may release by its own pace; {@link DueTime#NEVER} if there
-     * is none.
-     */
-    long firstNanos(String tier) {
+    @Override
+    public long firstNanos(String tier) {
         return contenders.firstNanos(tier);
     }
 
@@ -125,22 +125,23 @@ final class PartitionSlots {
         return contenders.latestOf(tier);
     }
 
-    /** Records how many buckets of a tier contend that are not on the heap. */
-    void setColdCount(String tier, long number) {
+    @Override
+    public void setColdCount(String tier, long number) {
         contenders.setColdCount(tier, number);
     }
 
-    void remove(BucketId bucket) {
+    @Override
+    public void remove(BucketId bucket) {
         contenders.remove(bucket);
     }
 
     /**
-     * Returns the bucket that releases next: chosen among those whose own pace permits a release until the next slot
-     * or, if there are none, those whose pace permits it first. Null if none contends, or if there is no slot.
+     * Returns the bucket that releases next: chosen among those whose own pace permits a release until the time that is
+     * held begins or, if there are none, those whose pace permits it first. Null if none contends, or if no time is held.
      */
     BucketId first(long nowNanos) {
-        long slotNanos = slots.firstNanos(1, Long.MIN_VALUE, nowNanos);
-        return slotNanos == DueTime.NEVER ? null : contenders.first(Math.max(slotNanos, contenders.firstNanos()));
+        long heldNanos = time.firstNanos(1, Long.MIN_VALUE, nowNanos);
+        return heldNanos == DueTime.NEVER ? null : contenders.first(Math.max(heldNanos, contenders.firstNanos()));
     }
 
     /**
@@ -151,15 +152,15 @@ final class PartitionSlots {
      */
     BucketId next(long untilNanos, long nowNanos) {
         BucketId first = first(nowNanos);
-        long firstNanos = first == null ? 0 : slotNanos(first, nowNanos);
+        long firstNanos = first == null ? 0 : releaseNanos(first, nowNanos);
         if (firstNanos <= untilNanos) {
             return first;
         }
         long othersUntilNanos = firstNanos < DueTime.NEVER
                 ? untilNanos
-                : Math.min(untilNanos, nowNanos - SlotLedger.CATCH_UP_MS * NANOS_PER_MS);
+                : Math.min(untilNanos, nowNanos - TotalLedger.CATCH_UP_MS * NANOS_PER_MS);
         for (BucketId other : contenders.insteadOf(first)) {
-            if (slotNanos(other, nowNanos) <= othersUntilNanos) {
+            if (releaseNanos(other, nowNanos) <= othersUntilNanos) {
                 return other;
             }
         }
@@ -169,29 +170,21 @@ final class PartitionSlots {
     /** Returns when the {@linkplain #next next} request can leave; {@link DueTime#NEVER} if it has no time yet. */
     long nextNanos(long nowNanos) {
         BucketId first = first(nowNanos);
-        long nextNanos = first == null ? DueTime.NEVER : slotNanos(first, nowNanos);
-        if (first == null || nextNanos <= slots.firstNanos(1, Long.MIN_VALUE, nowNanos)) {
+        long nextNanos = first == null ? DueTime.NEVER : releaseNanos(first, nowNanos);
+        if (first == null || nextNanos <= time.firstNanos(1, Long.MIN_VALUE, nowNanos)) {
             return nextNanos;
         }
-        long waitNanos = nextNanos < DueTime.NEVER ? 0 : SlotLedger.CATCH_UP_MS * NANOS_PER_MS + lookAheadNanos;
+        long waitNanos = nextNanos < DueTime.NEVER ? 0 : TotalLedger.CATCH_UP_MS * NANOS_PER_MS + lookAheadNanos;
         for (BucketId other : contenders.insteadOf(first)) {
-            long otherNanos = slotNanos(other, nowNanos);
+            long otherNanos = releaseNanos(other, nowNanos);
             nextNanos = otherNanos == DueTime.NEVER ? nextNanos : Math.min(nextNanos, otherNanos + waitNanos);
         }
         return nextNanos;
     }
 
-    private long slotNanos(BucketId bucket, long nowNanos) {
+    private long releaseNanos(BucketId bucket, long nowNanos) {
         Contender contender = contenders.get(bucket);
-        return slots.firstNanos(contender.cost(), contender.turnNanos(), nowNanos);
-    }
-
-    /**
-     * Returns when a request can be released that may not be released before {@code fromNanos}; {@link DueTime#NEVER}
-     * if there is no slot for it yet.
-     */
-    long slotNanos(long cost, long fromNanos, long nowNanos) {
-        return slots.firstNanos(cost, fromNanos, nowNanos);
+        return time.firstNanos(contender.cost(), contender.turnNanos(), nowNanos);
     }
 
     /**
@@ -202,26 +195,34 @@ final class PartitionSlots {
     long nextReleaseNanos(long nowNanos) {
         long paceNanos = Math.max(nowNanos, contenders.firstNanos());
         long cost = contenders.largestCost();
-        long atNanos = paceNanos == DueTime.NEVER ? paceNanos : slots.firstNanos(cost, paceNanos, nowNanos);
-        long estimateMs = Math.max(SlotLedger.REPORT_INTERVAL_MS, total.drainMs(cost));
+        long atNanos = paceNanos == DueTime.NEVER ? paceNanos : time.firstNanos(cost, paceNanos, nowNanos);
+        long estimateMs = Math.max(TotalLedger.REPORT_INTERVAL_MS, total.drainMs(cost));
         return atNanos < DueTime.NEVER ? atNanos : nowNanos + estimateMs * NANOS_PER_MS;
     }
 
     /**
-     * Uses the slot that {@link #slotNanos} returned, for the first request of the bucket that {@link #next} returned.
+     * Uses the time of the first request of the bucket that {@link #next} returned. Returns when it is released;
+     * {@link DueTime#NEVER}, and uses none, if it expires before.
      */
-    void take(BucketId bucket, long cost, long fromNanos, long nowNanos) {
-        slots.take(cost, fromNanos, nowNanos);
-        contenders.served(bucket);
+    long take(LeakyBucketQueue bucket, long nowNanos) {
+        long cost = bucket.headCost();
+        long turnNanos = bucket.headTurnNanos();
+        long atNanos = time.firstNanos(cost, turnNanos, nowNanos);
+        if (atNanos > bucket.headExpiryNanos()) {
+            return DueTime.NEVER;
+        }
+        time.take(cost, turnNanos, nowNanos);
+        contenders.served(bucket.id());
+        return atNanos;
     }
 
-    /** Adds granted slots, unless they were received before. */
-    void receive(SlotGrant received, long nowNanos) {
+    /** Adds granted time, unless it was received before. */
+    void receive(TotalGrant received, long nowNanos) {
         heardNanos = received.number() >= grant ? nowNanos : heardNanos;
         if (received.number() > grant) {
-            slots.add(received);
+            time.add(received);
             grant = received.number();
-            isReported = true; // so that they are returned if nothing waits any more
+            isReported = true; // so that it is returned if nothing waits any more
         }
         contenders.setClientWeights(received.weights());
         waitingElsewhere = isReported ? received.waitingElsewhere() : 0;
@@ -235,35 +236,35 @@ final class PartitionSlots {
     private void measureLag() {
         if (shortestGrantMs < Long.MAX_VALUE) {
             long lowerMs = lagMs - (lagMs + LAG_DECAY_DIVISOR - 1) / LAG_DECAY_DIVISOR;
-            lagMs = Math.min(SlotLedger.MAX_LAG_MS, Math.max(shortestGrantMs, lowerMs));
+            lagMs = Math.min(TotalLedger.MAX_LAG_MS, Math.max(shortestGrantMs, lowerMs));
             shortestGrantMs = Long.MAX_VALUE;
         }
     }
 
     /** Returns the report to send now, null if none is due. */
-    SlotReport report(long waiting, long nowNanos) {
+    TotalReport report(long waiting, long nowNanos) {
         boolean isLast = waiting == 0;
         if (isLast ? !isReported : nowNanos < reportDueNanos()) {
             return null;
         }
         measureLag();
-        if (nowNanos - heardNanos > SlotLedger.REPORT_TIMEOUT_MS * NANOS_PER_MS) {
+        if (nowNanos - heardNanos > TotalLedger.REPORT_TIMEOUT_MS * NANOS_PER_MS) {
             grant = 0; // a new ledger may count from a lower number if the time was set back
         }
         Optional<LeasedTime> returned = giveBack(isLast, nowNanos);
-        List<SlotReport.Demand> demands = isLast ? List.of() : contenders.demands(pace, totalPace, nowNanos);
+        List<TotalReport.Demand> demands = isLast ? List.of() : contenders.demands(pace, totalPace, nowNanos);
         isReported = !isLast;
         waitingElsewhere = isLast ? 0 : waitingElsewhere; // no more grants report changes
         reportedNanos = nowNanos;
         hasReportedDemand = !demands.isEmpty();
-        return new SlotReport(
+        return new TotalReport(
                 new QueuePartition(queue, partition),
                 total.rate(),
                 lagMs,
                 waiting,
                 grant,
                 returned,
-                slots.uncovered(demands, totalPace, nowNanos));
+                time.uncovered(demands, totalPace, nowNanos));
     }
 
     /**
@@ -272,18 +273,18 @@ final class PartitionSlots {
      * left the queue or is no longer next.
      */
     private Optional<LeasedTime> giveBack(boolean isLast, long nowNanos) {
-        LeasedTime last = slots.last(nowNanos);
+        LeasedTime last = time.last(nowNanos);
         boolean isLong = last.untilNanos() - last.fromNanos() > leadNanos();
         if (!isLong || grant == 0 || !isLast && waitingElsewhere == 0) {
             return Optional.empty();
         }
         BucketId first = isLast ? null : first(nowNanos);
         if (first == null) {
-            return slots.cut(nowNanos);
+            return time.cut(nowNanos);
         }
         Contender next = contenders.get(first);
-        boolean fits = slotNanos(first, nowNanos) < last.fromNanos() + leadNanos();
-        return slots.cut(fits ? slots.endNanos(next.cost(), next.turnNanos(), nowNanos) : nowNanos);
+        boolean fits = releaseNanos(first, nowNanos) < last.fromNanos() + leadNanos();
+        return time.cut(fits ? time.endNanos(next.cost(), next.turnNanos(), nowNanos) : nowNanos);
     }
 
     private long reportDueNanos() {
@@ -291,26 +292,26 @@ final class PartitionSlots {
             return Long.MIN_VALUE;
         }
         boolean isNew = !hasReportedDemand && !contenders.isEmpty();
-        return reportedNanos + (isNew ? SHORT_REPORT_INTERVAL_NANOS : SlotLedger.REPORT_INTERVAL_MS * NANOS_PER_MS);
+        return reportedNanos + (isNew ? SHORT_REPORT_INTERVAL_NANOS : TotalLedger.REPORT_INTERVAL_MS * NANOS_PER_MS);
     }
 
     /**
      * Returns when there is something to release or to report; {@link DueTime#NEVER} if nothing waits.
      *
-     * @param slotDueNanos when the first contender could be released
+     * @param releaseNanos when the first contender could be released
      */
-    long dueNanos(long waiting, long slotDueNanos) {
-        return waiting == 0 && !isReported ? DueTime.NEVER : Math.min(slotDueNanos, reportDueNanos());
+    long dueNanos(long waiting, long releaseNanos) {
+        return waiting == 0 && !isReported ? DueTime.NEVER : Math.min(releaseNanos, reportDueNanos());
     }
 
     /** Gives up the time that has passed while the queue was paused. */
     void resume(long nowNanos) {
-        slots.giveUpBefore(nowNanos);
+        time.giveUpBefore(nowNanos);
     }
 
     /** Discards everything that depends on times, because these were wrong. */
     void stepBack() {
-        slots.clear();
+        time.clear();
         isReported = false;
         grant = 0;
         heardNanos = 0;
@@ -321,6 +322,6 @@ final class PartitionSlots {
      * the grant to arrive, and for the ledger not to have granted the time of the release before.
      */
     private long leadNanos() {
-        return (SlotLedger.REPORT_INTERVAL_MS + 4 * SlotLedger.GRANT_INTERVAL_MS + 3 * lagMs) * NANOS_PER_MS;
+        return (TotalLedger.REPORT_INTERVAL_MS + 4 * TotalLedger.GRANT_INTERVAL_MS + 3 * lagMs) * NANOS_PER_MS;
     }
 }

@@ -7,7 +7,7 @@ import dev.weir.shape.rules.Flow;
 import dev.weir.shape.rules.Pacing;
 import dev.weir.shape.rules.TierShare;
 import dev.weir.shape.timer.TimerQueue;
-import dev.weir.shape.total.SlotReport.ClientKeys;
+import dev.weir.shape.total.TotalReport.ClientKeys;
 import dev.weir.time.DueTime;
 import java.util.ArrayList;
 import java.util.HashMap;
@@ -23,7 +23,7 @@ import java.util.TreeMap;
  * buckets of a tier contend that are not on the heap, those of the tier release in the order in which their own pace
  * permits it. An update or a release takes O(log n).
  */
-public final class SlotContenders {
+public final class Contenders {
 
     /** The most buckets that are considered instead of one whose request does not fit. */
     private static final int MAX_OTHERS = 16;
@@ -66,7 +66,7 @@ public final class SlotContenders {
     private Map<String, TierShare> shares;
     private long schedulerNanos = Long.MIN_VALUE; // the scheduler has the contenders whose turn is not later
 
-    public SlotContenders(Map<String, TierShare> tiers) {
+    public Contenders(Map<String, TierShare> tiers) {
         this.shares = tiers;
         scheduler = new KeyScheduler(tiers);
     }
@@ -83,7 +83,7 @@ public final class SlotContenders {
     }
 
     /** Sets the weights of clients that have keys on other partitions too. */
-    public void setClientWeights(List<SlotGrant.ClientWeight> weights) {
+    public void setClientWeights(List<TotalGrant.ClientWeight> weights) {
         Map<Flow, Long> byFlow = new HashMap<>();
         weights.forEach(each -> byFlow.put(each.flow(), each.weight()));
         scheduler.setClientWeights(byFlow);
@@ -208,7 +208,7 @@ public final class SlotContenders {
     public List<String> tiersBelow(int priority) {
         List<String> tiers = new ArrayList<>();
         for (Rank rank : byRank.descendingKeySet()) {
-            if (rank.priority >= priority || tiers.size() == SlotReport.MAX_DEMANDS) {
+            if (rank.priority >= priority || tiers.size() == TotalReport.MAX_DEMANDS) {
                 break;
             }
             tiers.add(rank.tier);
@@ -290,7 +290,7 @@ public final class SlotContenders {
 
     /**
      * Records that a bucket releases its first request: the one returned by {@link #first}, or one of
-     * {@link #insteadOf}. It must be put or removed next.
+     * {@link #insteadOf}. The bucket contends for the same again until it is put or removed.
      */
     public void served(BucketId bucket) {
         Contender contender = contenders.get(bucket);
@@ -310,12 +310,12 @@ public final class SlotContenders {
      * @param total the pace of all together
      * @param nowNanos the time of the report
      */
-    public List<SlotReport.Demand> demands(Pacing pace, Pacing total, long nowNanos) {
+    public List<TotalReport.Demand> demands(Pacing pace, Pacing total, long nowNanos) {
         List<DemandProfile> profiles = new ArrayList<>();
         WorkBudget looks = new WorkBudget(MAX_LOOKS);
-        int names = SlotReport.MAX_NAME_CHARACTERS;
+        int names = TotalReport.MAX_NAME_CHARACTERS;
         for (TierContenders tier : byRank.values()) {
-            boolean isBeyond = profiles.size() == SlotReport.MAX_DEMANDS;
+            boolean isBeyond = profiles.size() == TotalReport.MAX_DEMANDS;
             DemandProfile profile =
                     isBeyond ? profiles.get(profiles.size() - 1) : new DemandProfile(tier.tier, pace, total, nowNanos);
             if (!isBeyond) {

@@ -5,7 +5,7 @@ import dev.weir.shape.backlog.WorkBudget;
 import dev.weir.shape.rules.BucketId;
 import dev.weir.shape.rules.QueueRules;
 import dev.weir.shape.timer.TimerQueue;
-import dev.weir.shape.total.SlotGrant;
+import dev.weir.shape.total.TotalGrant;
 import dev.weir.time.DueTime;
 import java.util.LinkedHashSet;
 import java.util.List;
@@ -16,11 +16,11 @@ import java.util.function.Consumer;
 
 /**
  * The queues of a partition: which of them has something to do next, and which bucket leaves the heap if too many are
- * hot. That is the one due last or, if there is none, one that contends for a slot of its queue's total: in the lowest
+ * hot. That is the one due last or, if there is none, one that contends under its queue's total: in the lowest
  * tier, one whose turn is last. It is loaded again before its turn. A bucket with more flows than its state can list
  * stays hot.
  */
-final class PartitionBuckets {
+final class PartitionQueues {
 
     /** The most steps that one bucket takes before others get their turn. */
     private static final int STEPS_PER_TURN = 500;
@@ -28,21 +28,21 @@ final class PartitionBuckets {
     /** The most buckets that are unloaded at once. Those that are still too many leave after the next operation. */
     private static final int MAX_UNLOADS = 2_000;
 
-    private final QueueBuckets.Partition shared;
-    private final HotBuckets hot;
+    private final PartitionContext context;
+    private final BucketSchedule schedule; // of the hot buckets
     private final int hotKeys;
-    private final Map<String, QueueBuckets> queues = new TreeMap<>();
-    private final TimerQueue<String> slotTimers = new TimerQueue<>(); // of queues with a total
+    private final Map<String, PartitionQueue> queues = new TreeMap<>();
+    private final TimerQueue<String> totalTimers = new TimerQueue<>(); // of queues with a total
     private final TimerQueue<String> coldTimers = new TimerQueue<>(); // of queues with cold buckets
-    private final Set<QueueBuckets> outdated = new LinkedHashSet<>();
-    private long outdatedSinceNanos;
+    private final Set<PartitionQueue> stale = new LinkedHashSet<>();
+    private long staleSinceNanos;
     private long waiting;
     private long inFlight;
     private long lastWriteNanos;
 
-    PartitionBuckets(QueueBuckets.Partition shared, int hotKeys) {
-        this.shared = shared;
-        this.hot = shared.hot();
+    PartitionQueues(PartitionContext context, int hotKeys) {
+        this.context = context;
+        schedule = context.schedule();
         this.hotKeys = hotKeys;
     }
 
@@ -53,13 +53,13 @@ final class PartitionBuckets {
     /** Restores a bucket of a restored queue. */
     void restore(BucketState state) {
         lastWriteNanos = Math.max(lastWriteNanos, state.outflow().clockNanos());
-        queues.get(state.id().queue()).restore(state);
+        queues.get(state.id().queue()).buckets().restore(state);
     }
 
     /** Starts work after all queues and buckets are restored. */
     void resume() {
-        for (QueueBuckets queue : queues.values()) {
-            queue.resume();
+        for (PartitionQueue queue : queues.values()) {
+            queue.buckets().resume();
             track(queue, lastWriteNanos);
         }
     }
@@ -72,11 +72,11 @@ final class PartitionBuckets {
     }
 
     /** Returns a queue, null if there is none. */
-    QueueBuckets queue(String id) {
+    PartitionQueue queue(String id) {
         return queues.get(id);
     }
 
-    Map<String, QueueBuckets> queues() {
+    Map<String, PartitionQueue> queues() {
         return queues;
     }
 
@@ -91,7 +91,7 @@ final class PartitionBuckets {
 
     /** Returns how many buckets with a key are on the heap. */
     long hotKeys() {
-        return hot.keys();
+        return schedule.keys();
     }
 
     /**
@@ -101,22 +101,22 @@ final class PartitionBuckets {
      * @return whether there is such a bucket
      */
     boolean use(BucketId id, QueueRules rules, long nowNanos, Consumer<LeakyBucketQueue> work) {
-        QueueBuckets queue = queues.get(id.queue());
+        PartitionQueue queue = queues.get(id.queue());
         if (queue == null && rules == null) {
             return false;
         }
         if (queue == null) {
             queue = add(new QueueState(rules, 0));
-            queue.saveQueue();
+            queue.save();
         }
         boolean isFound = queue.use(id, rules != null, nowNanos, work);
         settle(queue, nowNanos);
         return isFound;
     }
 
-    /** See {@link QueueBuckets#evictBeyondTotal}. */
+    /** See {@link PartitionQueue#evictBeyondTotal}. */
     void evictBeyondTotal(BucketId admittedTo, int priority, long nowNanos) {
-        QueueBuckets queue = queues.get(admittedTo.queue());
+        PartitionQueue queue = queues.get(admittedTo.queue());
         queue.evictBeyondTotal(admittedTo, priority, nowNanos);
         settle(queue, nowNanos);
     }
@@ -124,19 +124,14 @@ final class PartitionBuckets {
     /** Returns an empty bucket for queries. It is not stored. */
     LeakyBucketQueue fresh(BucketId id, QueueRules rules, long nowNanos) {
         PacedQueueRules paced = PacedQueueRules.of(rules);
-        LeakyBucketQueue fresh = new LeakyBucketQueue(
-                LeakyBucketQueue.fresh(id, paced, nowNanos),
-                paced,
-                shared.tables().of(id),
-                QueueBacklog.unobserved(),
-                shared.effects());
-        fresh.obey(shared.orders().pauses(id), 0);
+        LeakyBucketQueue fresh = context.fresh(id, paced, QueueBacklog.unobserved(), nowNanos);
+        fresh.obey(context.orders().pauses(id), 0);
         return fresh;
     }
 
-    /** Puts rules in force, or makes a queue drain; see {@link QueueBuckets#adopt}. */
+    /** Puts rules in force, or makes a queue drain; see {@link PartitionQueue#adopt}. */
     void adopt(String id, QueueRules current, long nowNanos) {
-        QueueBuckets queue = queues.get(id);
+        PartitionQueue queue = queues.get(id);
         if (queue != null && !queue.isInForce(current)) {
             queue.adopt(current, nowNanos);
             settle(queue, nowNanos);
@@ -149,8 +144,8 @@ final class PartitionBuckets {
      * @param number the number of the command in the order of arrival, which requests and commands share
      */
     void obey(QueueCommand command, long number, long nowNanos) {
-        shared.orders().obey(command, number);
-        QueueBuckets queue = queues.get(command.target().queue());
+        context.orders().obey(command, number);
+        PartitionQueue queue = queues.get(command.target().queue());
         if (queue != null) {
             queue.obey(command, nowNanos);
             settle(queue, nowNanos);
@@ -161,11 +156,11 @@ final class PartitionBuckets {
 
     /** Ends all purges of a queue in which nothing waits. */
     private void endPurges(String queue) {
-        shared.orders().purges(queue).forEach(shared.orders()::endPurge);
+        context.orders().purges(queue).forEach(context.orders()::endPurge);
     }
 
-    void receive(SlotGrant grant, long nowNanos) {
-        QueueBuckets queue = queues.get(grant.place().queue());
+    void receive(TotalGrant grant, long nowNanos) {
+        PartitionQueue queue = queues.get(grant.place().queue());
         if (queue != null) {
             queue.receive(grant, nowNanos);
             settle(queue, nowNanos);
@@ -174,8 +169,8 @@ final class PartitionBuckets {
 
     /** Sets the time of all buckets back. */
     void stepBack(long nowNanos) {
-        outdatedSinceNanos = Math.min(outdatedSinceNanos, nowNanos);
-        for (QueueBuckets queue : List.copyOf(queues.values())) {
+        staleSinceNanos = Math.min(staleSinceNanos, nowNanos);
+        for (PartitionQueue queue : List.copyOf(queues.values())) {
             queue.stepBack(nowNanos);
             settle(queue, nowNanos);
         }
@@ -183,24 +178,24 @@ final class PartitionBuckets {
 
     /** Makes buckets adopt changed rules, or a step of the time. */
     void catchUp(long nowNanos, WorkBudget budget) {
-        for (QueueBuckets queue : List.copyOf(outdated)) {
-            queue.catchUp(nowNanos, budget);
+        for (PartitionQueue queue : List.copyOf(stale)) {
+            queue.buckets().catchUp(nowNanos, budget);
             settle(queue, nowNanos);
         }
     }
 
     /** Returns when a bucket is due, must be loaded or must adopt rules; {@link DueTime#NEVER} if none is. */
     long dueNanos() {
-        long dueNanos = Math.min(slotTimers.firstNanos(), Math.min(hot.dueNanos(), coldTimers.firstNanos()));
-        return outdated.isEmpty() ? dueNanos : Math.min(dueNanos, outdatedSinceNanos);
+        long dueNanos = Math.min(totalTimers.firstNanos(), Math.min(schedule.dueNanos(), coldTimers.firstNanos()));
+        return stale.isEmpty() ? dueNanos : Math.min(dueNanos, staleSinceNanos);
     }
 
     /** Works on the queues with a total that have something due. Returns how many steps that took. */
-    int workInSlots(long nowNanos, int steps) {
+    int workUnderTotals(long nowNanos, int steps) {
         int spent = 0;
-        while (spent < steps && slotTimers.firstNanos() <= nowNanos) {
-            QueueBuckets queue = queues.get(slotTimers.first());
-            spent += queue.releaseInSlots(nowNanos, Math.min(steps - spent, STEPS_PER_TURN));
+        while (spent < steps && totalTimers.firstNanos() <= nowNanos) {
+            PartitionQueue queue = queues.get(totalTimers.first());
+            spent += queue.releaseUnderTotal(nowNanos, Math.min(steps - spent, STEPS_PER_TURN));
             settle(queue, nowNanos);
         }
         return spent;
@@ -211,12 +206,12 @@ final class PartitionBuckets {
         int left = steps;
         boolean isMore = true;
         while (left > 0 && isMore) {
-            LeakyBucketQueue bucket = hot.due(nowNanos);
+            LeakyBucketQueue bucket = schedule.due(nowNanos);
             isMore = bucket != null;
             if (isMore) {
                 WorkBudget turn = new WorkBudget(Math.min(left, STEPS_PER_TURN));
-                QueueBuckets queue = queues.get(bucket.id().queue());
-                queue.work(bucket, nowNanos, turn);
+                PartitionQueue queue = queues.get(bucket.id().queue());
+                queue.buckets().work(bucket, nowNanos, turn);
                 settle(queue, nowNanos);
                 left -= Math.max(1, turn.spent());
             }
@@ -230,8 +225,8 @@ final class PartitionBuckets {
         return left;
     }
 
-    private void loadDue(QueueBuckets queue, long nowNanos, WorkBudget budget) {
-        LeakyBucketQueue bucket = queue.loadDue(nowNanos, budget);
+    private void loadDue(PartitionQueue queue, long nowNanos, WorkBudget budget) {
+        LeakyBucketQueue bucket = queue.buckets().loadDue(nowNanos, budget);
         // a bucket that is already due stays hot, since it has work to do, even if all hot ones are due before it
         if (bucket != null && bucket.scheduledNanos() > nowNanos) {
             unloadExcess(queue, nowNanos);
@@ -239,29 +234,29 @@ final class PartitionBuckets {
         track(queue, nowNanos);
     }
 
-    private QueueBuckets add(QueueState state) {
+    private PartitionQueue add(QueueState state) {
         QueueBacklog backlog = new QueueBacklog(more -> waiting += more, more -> inFlight += more);
-        QueueBuckets queue = new QueueBuckets(state, shared, backlog);
+        PartitionQueue queue = new PartitionQueue(state, context, backlog);
         queues.put(queue.id(), queue);
         return queue;
     }
 
     /** Completes an operation on a queue. */
-    private void settle(QueueBuckets queue, long nowNanos) {
+    private void settle(PartitionQueue queue, long nowNanos) {
         unloadExcess(queue, nowNanos);
         queue.endPurges();
         track(queue, nowNanos);
     }
 
-    private void unloadExcess(QueueBuckets used, long nowNanos) {
-        for (int i = 0; i < MAX_UNLOADS && hot.keys() > hotKeys; i++) {
-            LeakyBucketQueue last = hot.lastUnloadable();
-            QueueBuckets queue = last == null ? used : queues.get(last.id().queue());
+    private void unloadExcess(PartitionQueue used, long nowNanos) {
+        for (int i = 0; i < MAX_UNLOADS && schedule.keys() > hotKeys; i++) {
+            LeakyBucketQueue last = schedule.lastUnloadable();
+            PartitionQueue queue = last == null ? used : queues.get(last.id().queue());
             LeakyBucketQueue bucket = last == null ? used.lastContending() : last;
             if (bucket == null) {
                 return;
             }
-            queue.unload(bucket, nowNanos);
+            queue.buckets().unload(bucket, nowNanos);
             if (queue != used) {
                 track(queue, nowNanos);
             }
@@ -269,29 +264,29 @@ final class PartitionBuckets {
     }
 
     /** Updates when a queue has something to do, or removes it if it was to drain and has no buckets left. */
-    private void track(QueueBuckets queue, long nowNanos) {
+    private void track(PartitionQueue queue, long nowNanos) {
         if (queue.isDrained()) {
             remove(queue, nowNanos);
             return;
         }
-        slotTimers.set(queue.id(), queue.slotsDueNanos(nowNanos));
-        if (coldTimers.nanos(queue.id()) != queue.coldDueNanos()) {
-            coldTimers.set(queue.id(), queue.coldDueNanos());
+        totalTimers.set(queue.id(), queue.totalDueNanos(nowNanos));
+        if (coldTimers.nanos(queue.id()) != queue.buckets().coldDueNanos()) {
+            coldTimers.set(queue.id(), queue.buckets().coldDueNanos());
         }
-        if (!queue.hasOutdated()) {
-            outdated.remove(queue);
-        } else if (outdated.add(queue) && outdated.size() == 1) {
-            outdatedSinceNanos = nowNanos;
+        if (!queue.buckets().hasStale()) {
+            stale.remove(queue);
+        } else if (stale.add(queue) && stale.size() == 1) {
+            staleSinceNanos = nowNanos;
         }
     }
 
-    private void remove(QueueBuckets queue, long nowNanos) {
+    private void remove(PartitionQueue queue, long nowNanos) {
         queue.reportLast(nowNanos);
         endPurges(queue.id());
-        slotTimers.cancel(queue.id());
+        totalTimers.cancel(queue.id());
         coldTimers.cancel(queue.id());
-        outdated.remove(queue);
+        stale.remove(queue);
         queues.remove(queue.id());
-        shared.effects().add(new QueueEffect.QueueStored(queue.id(), null));
+        context.effects().add(new QueueEffect.QueueStored(queue.id(), null));
     }
 }

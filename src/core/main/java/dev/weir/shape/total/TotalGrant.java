@@ -3,28 +3,28 @@ package dev.weir.shape.total;
 import dev.weir.shape.backlog.KeyScheduler;
 import dev.weir.shape.rules.Flow;
 import dev.weir.shape.rules.QueuePartition;
-import dev.weir.shape.rules.SlotRate;
+import dev.weir.shape.rules.TotalRate;
 import java.util.List;
 
 /**
- * Grants slots of a queue's total to a partition: the response of the {@link SlotLedger} to its {@link SlotReport}s.
+ * Grants time of a queue's total to a partition: the response of the {@link TotalLedger} to its {@link TotalReport}s.
  *
- * @param place the queue, and the partition that may use the slots
+ * @param place the queue, and the partition that may use the time
  * @param number the number of its last run among all runs of the ledger; a grant that was sent twice is ignored
  * @param sentAtMs queue time on the ledger's partition when the grant was sent
- * @param rate the total, which determines the length of a slot
+ * @param rate the total, which determines the time of a token
  * @param waitingElsewhere the number of requests that wait on other partitions, by their last reports
  * @param weights of the clients on this partition that have keys on others too
- * @param runs the slots, in the order of time; can be empty
+ * @param runs the granted time, in order; can be empty
  */
-public record SlotGrant(
+public record TotalGrant(
         QueuePartition place,
         long number,
         long sentAtMs,
-        SlotRate rate,
+        TotalRate rate,
         long waitingElsewhere,
         List<ClientWeight> weights,
-        List<SlotRun> runs) {
+        List<GrantedRun> runs) {
 
     /** The most clients whose weights are sent. */
     public static final int MAX_WEIGHTS = 64;
@@ -38,7 +38,7 @@ public record SlotGrant(
      */
     public record ClientWeight(Flow flow, long weight) {}
 
-    public SlotGrant {
+    public TotalGrant {
         weights = List.copyOf(weights);
         runs = List.copyOf(runs);
     }

@@ -3,15 +3,15 @@ package dev.weir.shape.rules;
 import java.math.BigInteger;
 
 /**
- * The rate of a queue's total, which determines the length of a slot.
+ * The rate of a queue's total, which determines the time of a token.
  *
- * @param limit the slots per {@code perMs}
+ * @param limit the tokens per {@code perMs}
  * @param perMs the time for {@code limit}, in milliseconds
  */
-public record SlotRate(long limit, long perMs) {
+public record TotalRate(long limit, long perMs) {
 
     /**
-     * Returns the pacing of slots.
+     * Returns the pacing of the total.
      *
      * @throws IllegalArgumentException if a part is out of its range
      */
@@ -20,7 +20,7 @@ public record SlotRate(long limit, long perMs) {
     }
 
     /** Returns whether the rate is higher than another one. */
-    public boolean isFasterThan(SlotRate other) {
+    public boolean isFasterThan(TotalRate other) {
         return product(limit, other.perMs).compareTo(product(other.limit, perMs)) > 0;
     }
 

@@ -6,10 +6,10 @@ import dev.weir.shape.rules.Pacing;
 import dev.weir.shape.rules.QueuePartition;
 import dev.weir.shape.rules.QueueRules;
 import dev.weir.shape.rules.QueueTotal;
-import dev.weir.shape.rules.SlotRate;
 import dev.weir.shape.rules.TierShare;
+import dev.weir.shape.rules.TotalRate;
 import dev.weir.shape.timer.TimerQueue;
-import dev.weir.shape.total.SlotReport.LeasedTime;
+import dev.weir.shape.total.TotalReport.LeasedTime;
 import java.util.ArrayDeque;
 import java.util.ArrayList;
 import java.util.Deque;
@@ -19,59 +19,59 @@ import java.util.Map;
 import java.util.TreeMap;
 
 /**
- * Divides the release slots of one queue's total among the partitions over which its keys are spread. Each queue has
- * one ledger, on one partition. Each slot is granted to one partition only. So all partitions together keep the pace of
- * the total as exactly as a single queue would, whatever is delayed, lost or sent twice: {@code limit} slots in each
- * interval of length {@code per}. (Networks with a shared channel work the same way: stations request time slots, and a
+ * Divides the time of one queue's total among the partitions over which its keys are spread. Each queue has one
+ * ledger, on one partition. Each interval of time is granted to one partition only. So all partitions together keep the
+ * pace of the total as exactly as a single queue would, whatever is delayed, lost or sent twice: {@code limit} tokens in
+ * each interval of length {@code per}. (Networks with a shared channel work the same way: stations request time slots, and a
  * head-end assigns them; DOCSIS, ITU-T J.222.)
  *
  * <pre>
  *   partition              ledger
  *      │  report: demand      │
- *      │ ───────────────────▶ │   next free slot ─────▶
- *      │                      │   │ p0 │ p0 │ p3 │ p1 │ p0 │ …      each slot once, in the order of priority and weight
+ *      │ ───────────────────▶ │   next free time ─────▶
+ *      │                      │   │ p0 │ p0 │ p3 │ p1 │ p0 │ …      each time once, in the order of priority and weight
  *      │ ◀─────────────────── │
- *      │  grant: slots        │
+ *      │  grant: time         │
  * </pre>
  *
- * <p>The total is a leaky bucket: slots lie on no grid, but start when they can be used. A demand says from when on it
+ * <p>The total is a leaky bucket: the time of a token lies on no grid, but starts when it can be used. A demand says from when on it
  * can be used, and is granted no time before. Time that nobody can use is lost after {@value #CATCH_UP_MS} ms.
  *
- * <p>Slots are granted a little ahead: by the time that grants take to arrive plus the time until the next grants.
- * Later slots stay with the ledger, so that a partition with new or more important demand can get them. A request that
+ * <p>Time is granted a little ahead: by what grants take to arrive plus the interval until the next grants. Later time
+ * stays with the ledger, so that a partition with new or more important demand can get it. A request that
  * takes longer gets its whole time at once. If the partition cannot use it after all, it returns it, and the ledger
  * continues from there, provided that it has granted nothing since. The order is that of {@link FairScheduler}: higher
- * priorities first, tiers by weight, and within a tier partitions by the number of clients with demand. Slots without
- * demand are granted evenly to all partitions on which requests wait, so that a request that arrives later need not
+ * priorities first, tiers by weight, and within a tier partitions by the number of clients with demand. Time without
+ * demand is granted evenly to all partitions on which requests wait, so that a request that arrives later need not
  * wait for a grant. A single partition is granted the time of one more request ahead, so that it can always choose
  * which one leaves next.
  *
  * <p>Time is an argument, in nanoseconds of queue time on the ledger's partition. Handling a report takes O(tiers · log
  * n); a grant takes O(log n) for each of at most 2,000 pieces.
  */
-public final class SlotLedger {
+public final class TotalLedger {
 
-    /** How often slots are granted, in milliseconds. */
+    /** How often time is granted, in milliseconds. */
     public static final long GRANT_INTERVAL_MS = 50;
 
     /**
-     * How soon the next slots are granted if there is demand and hardly any slots are granted ahead, in milliseconds.
+     * How soon time is granted again if there is demand and hardly any is granted ahead, in milliseconds.
      */
     static final long SHORT_GRANT_INTERVAL_MS = 10;
 
     /** How often partitions report while requests wait, in milliseconds. */
     public static final long REPORT_INTERVAL_MS = 100;
 
-    /** How long after its last report a partition still gets slots, in milliseconds. */
+    /** How long after its last report a partition still gets time, in milliseconds. */
     public static final long REPORT_TIMEOUT_MS = 3_000;
 
     /** The longest delay of grants for which the ledger grants further ahead, in milliseconds. */
     public static final long MAX_LAG_MS = 5_000;
 
     /** How long time that was not granted can still be, in milliseconds, since work is done in ticks. */
-    public static final long CATCH_UP_MS = LeasedSlots.MAX_LATENESS_MS / 2;
+    public static final long CATCH_UP_MS = HeldTime.MAX_LATENESS_MS / 2;
 
-    /** Slots are granted in pieces of this length, so that partitions take turns. */
+    /** Time is granted in pieces of this length, so that partitions take turns. */
     private static final long PIECE_NANOS = 1_000_000;
 
     /**
@@ -92,7 +92,7 @@ public final class SlotLedger {
         final int partition;
         final Map<String, PendingDemand> demands = new TreeMap<>();
         final Deque<SentRun> unacknowledged = new ArrayDeque<>(0);
-        final List<SlotRun> runs = new ArrayList<>();
+        final List<GrantedRun> runs = new ArrayList<>();
         Pacing.Arrival endOfRuns;
         long number; // of its last run
         long waiting;
@@ -112,7 +112,7 @@ public final class SlotLedger {
     private final ClientWeights weights = new ClientWeights();
     private final TimerQueue<Flow> upcoming = new TimerQueue<>(); // those whose demand has not
     private Map<String, TierShare> tiers;
-    private SlotRate rate;
+    private TotalRate rate;
     private Pacing pacing;
     private final GrantedTime granted;
     private int nextSpare;
@@ -121,9 +121,9 @@ public final class SlotLedger {
     /**
      * Creates a ledger without reports.
      *
-     * @param given the slots granted so far; its sequence is the number of the last run
+     * @param given the time granted so far; its sequence is the number of the last run
      */
-    public SlotLedger(String queue, OutflowState given) {
+    public TotalLedger(String queue, OutflowState given) {
         this.queue = queue;
         granted = new GrantedTime(given);
         scheduler = new FairScheduler(Map.of());
@@ -137,7 +137,7 @@ public final class SlotLedger {
         return new OutflowState(new Pacing.Arrival(nowNanos, 0), nowNanos, Math.max(0, nowNanos), nowNanos);
     }
 
-    /** Returns the slots granted so far. */
+    /** Returns the time granted so far. */
     public OutflowState state() {
         return granted.state();
     }
@@ -150,14 +150,14 @@ public final class SlotLedger {
     }
 
     /**
-     * Returns whether there is no demand and all granted slots are in the past, so that a new ledger would behave
+     * Returns whether there is no demand and all granted time is in the past, so that a new ledger would behave
      * the same.
      */
     public boolean isIdle(long nowNanos) {
         return partitions.isEmpty() && granted.nextNanos() <= nowNanos;
     }
 
-    /** Sets the total and the shares. Granted slots are kept by their partitions, unless the total became faster. */
+    /** Sets the total and the shares. Granted time is kept by its partitions, unless the total became faster. */
     public void setRules(QueueTotal total, Map<String, TierShare> newTiers, long nowNanos) {
         setPace(total.rate(), nowNanos);
         if (newTiers != tiers) {
@@ -166,7 +166,7 @@ public final class SlotLedger {
         }
     }
 
-    private void setPace(SlotRate newRate, long nowNanos) {
+    private void setPace(TotalRate newRate, long nowNanos) {
         if (newRate.equals(rate)) {
             return;
         }
@@ -187,7 +187,7 @@ public final class SlotLedger {
      *
      * @param rules the rules of the queue, null if it was deleted; then the total of the report applies
      */
-    public void report(SlotReport report, QueueRules rules, long nowNanos) {
+    public void report(TotalReport report, QueueRules rules, long nowNanos) {
         if (rules != null && rules.total() != null) {
             setRules(rules.total(), rules.tiers(), nowNanos);
         } else {
@@ -205,14 +205,14 @@ public final class SlotLedger {
         if (isTakenBack) {
             awaitDemands();
         }
-        // a partition that was restarted has lost its slots, so those in the past no longer count
+        // a partition that was restarted has lost its time, so what is in the past no longer counts
         holder.unacknowledged.removeIf(run -> run.number <= report.grant() || run.time.untilNanos() <= nowNanos);
         List<LeasedTime> underWay =
                 holder.unacknowledged.stream().map(SentRun::time).toList();
         weights.count(holder.partition, report.demands());
         long maxCost = rules == null ? Long.MAX_VALUE : rules.maxCost();
         Map<String, PendingDemand> wants = new TreeMap<>();
-        for (SlotReport.Demand demand : SlotReport.uncovered(report.demands(), underWay, pacing)) {
+        for (TotalReport.Demand demand : TotalReport.uncovered(report.demands(), underWay, pacing)) {
             if (!demand.steps().isEmpty()) {
                 PendingDemand want = new PendingDemand(demand.withCostsUpTo(maxCost), pacing, weights.weight(demand));
                 wants.put(demand.tier(), want);
@@ -274,7 +274,7 @@ public final class SlotLedger {
     }
 
     /**
-     * Returns when slots have to be granted; if no partition has demand, when the ledger becomes
+     * Returns when time has to be granted; if no partition has demand, when the ledger becomes
      * {@linkplain #isIdle idle}.
      */
     public long dueNanos() {
@@ -286,8 +286,8 @@ public final class SlotLedger {
         return granted.state().clockNanos() + (isShort ? SHORT_GRANT_INTERVAL_MS : GRANT_INTERVAL_MS) * NANOS_PER_MS;
     }
 
-    /** Grants slots, up to a little ahead of now. */
-    public List<SlotGrant> grant(long nowNanos) {
+    /** Grants time, up to a little ahead of now. */
+    public List<TotalGrant> grant(long nowNanos) {
         removeSilent(nowNanos);
         if (partitions.isEmpty()) {
             return List.of(); // a restored ledger may have no pace yet
@@ -298,7 +298,7 @@ public final class SlotLedger {
         granted.advanceClock(nowNanos);
         grantUntil(untilNanos, nowNanos + leadNanos);
         isChanged = true;
-        List<SlotGrant> grants = new ArrayList<>();
+        List<TotalGrant> grants = new ArrayList<>();
         long waiting =
                 partitions.values().stream().mapToLong(holder -> holder.waiting).sum();
         for (PartitionState holder : partitions.values()) {
@@ -306,7 +306,7 @@ public final class SlotLedger {
                     || nowNanos - holder.toldNanos >= REPORT_INTERVAL_MS * NANOS_PER_MS
                     || holder.toldNanos > nowNanos;
             if (!holder.runs.isEmpty() || isDue) {
-                grants.add(new SlotGrant(
+                grants.add(new TotalGrant(
                         new QueuePartition(queue, holder.partition),
                         holder.number,
                         nowNanos / NANOS_PER_MS,
@@ -316,8 +316,8 @@ public final class SlotLedger {
                         holder.runs));
                 holder.isTold = true;
                 holder.toldNanos = nowNanos;
-                for (SlotRun run : holder.runs) {
-                    long endNanos = pacing.after(run.start(), run.slots()).ceilNanos();
+                for (GrantedRun run : holder.runs) {
+                    long endNanos = pacing.after(run.start(), run.tokens()).ceilNanos();
                     LeasedTime time = new LeasedTime(run.start().ceilNanos(), endNanos);
                     holder.unacknowledged.add(new SentRun(holder.number, time));
                 }
@@ -328,7 +328,7 @@ public final class SlotLedger {
         return grants;
     }
 
-    /** Sets the time back, because it was wrong. Granted slots keep their distance from now. */
+    /** Sets the time back, because it was wrong. Granted time keeps its distance from now. */
     public void stepBack(long nowNanos) {
         if (granted.state().clockNanos() > nowNanos) {
             granted.moveTo(nowNanos);
@@ -351,7 +351,7 @@ public final class SlotLedger {
         }
     }
 
-    /** Returns how far ahead of now the first granted slot must start, since earlier ones would arrive too late. */
+    /** Returns how far ahead of now the granted time must begin, since earlier time would arrive too late. */
     private long leadMs() {
         long lagMs = partitions.values().stream()
                 .mapToLong(holder -> holder.lagMs)
@@ -361,7 +361,7 @@ public final class SlotLedger {
     }
 
     /**
-     * Grants slots that start before {@code untilNanos}.
+     * Grants time before {@code untilNanos}.
      *
      * @param spareFromNanos the first time that is worth granting without demand
      */
@@ -372,7 +372,7 @@ public final class SlotLedger {
                 Flow flow = upcoming.first();
                 upcoming.cancel(flow);
                 PendingDemand want = holder(flow).demands.get(flow.tier());
-                scheduler.enter(flow, nextSlots(want, nextNanos), want.weight);
+                scheduler.enter(flow, nextTokens(want, nextNanos), want.weight);
             }
             Flow flow = scheduler.next().orElse(null);
             if (flow != null && nextNanos < untilNanos + aheadNanos(flow)) {
@@ -390,26 +390,26 @@ public final class SlotLedger {
         }
     }
 
-    /** Returns how much further ahead slots are granted if there is only one partition. */
+    /** Returns how much further ahead time is granted if there is only one partition. */
     private long aheadNanos(Flow flow) {
         long cost = partitions.size() > 1 ? 0 : holder(flow).demands.get(flow.tier()).largestCost;
         return cost <= 1 ? 0 : nanosOf(cost);
     }
 
-    private long nanosOf(long slots) {
-        return pacing.after(new Pacing.Arrival(0, 0), slots).ceilNanos();
+    private long nanosOf(long tokens) {
+        return pacing.after(new Pacing.Arrival(0, 0), tokens).ceilNanos();
     }
 
     private void grantDemanded(Flow flow) {
         PartitionState holder = holder(flow);
         PendingDemand want = holder.demands.get(flow.tier());
         long startNanos = granted.nextNanos();
-        long slots = nextSlots(want, startNanos);
-        addGrant(holder, slots);
-        want.use(slots, startNanos);
+        long tokens = nextTokens(want, startNanos);
+        addGrant(holder, tokens);
+        want.use(tokens, startNanos);
         boolean wantsMore = !want.isEmpty();
         boolean wantsMoreNow = wantsMore && want.fromNanos() <= granted.nextNanos();
-        scheduler.served(flow, slots, want.weight, wantsMoreNow);
+        scheduler.served(flow, tokens, want.weight, wantsMoreNow);
         if (!wantsMore) {
             holder.demands.remove(flow.tier());
         } else if (!wantsMoreNow) {
@@ -417,13 +417,13 @@ public final class SlotLedger {
         }
     }
 
-    /** Returns how many slots a demand gets at once. */
-    private long nextSlots(PendingDemand want, long startNanos) {
-        return Math.max(want.leastSlots, Math.min(want.tokensBegun(startNanos), pieceFor(want)));
+    /** Returns for how many tokens a demand gets time at once. */
+    private long nextTokens(PendingDemand want, long startNanos) {
+        return Math.max(want.leastTokens, Math.min(want.tokensBegun(startNanos), pieceFor(want)));
     }
 
     private long pieceFor(PendingDemand want) {
-        long piece = Math.max(1, pacing.slotsIn(PIECE_NANOS));
+        long piece = Math.max(1, pacing.tokensIn(PIECE_NANOS));
         if (want.largestCost == 1) {
             return piece;
         }
@@ -431,22 +431,22 @@ public final class SlotLedger {
             return Math.max(piece, want.largestCost);
         }
         long requests = Math.min(REQUESTS_PER_PIECE, GRANT_INTERVAL_MS * NANOS_PER_MS / nanosOf(want.largestCost));
-        return Math.max(piece, requests == 0 ? want.leastSlots : requests * want.largestCost);
+        return Math.max(piece, requests == 0 ? want.leastTokens : requests * want.largestCost);
     }
 
     /**
-     * Grants slots without demand evenly to all partitions on which requests wait, if there are enough for all.
+     * Grants time without demand evenly to all partitions on which requests wait, if there is enough for all.
      *
      * @return in how many pieces
      */
     private int grantSpare(long fromNanos, long untilNanos, int most) {
         List<PartitionState> all = List.copyOf(partitions.values());
-        long each = untilNanos <= fromNanos ? 0 : pacing.slotsIn(untilNanos - fromNanos) / all.size();
+        long each = untilNanos <= fromNanos ? 0 : pacing.tokensIn(untilNanos - fromNanos) / all.size();
         if (each == 0) {
             return 0;
         }
         granted.startAt(fromNanos);
-        long piece = Math.min(each, Math.max(1, pacing.slotsIn(PIECE_NANOS)));
+        long piece = Math.min(each, Math.max(1, pacing.tokensIn(PIECE_NANOS)));
         int pieces = 0;
         long pieceNanos = nanosOf(piece);
         while (pieces < most && granted.nextNanos() + pieceNanos <= untilNanos) {
@@ -457,14 +457,14 @@ public final class SlotLedger {
         return pieces;
     }
 
-    private void addGrant(PartitionState holder, long slots) {
-        Pacing.Arrival start = granted.grant(holder.partition, slots, pacing);
+    private void addGrant(PartitionState holder, long tokens) {
+        Pacing.Arrival start = granted.grant(holder.partition, tokens, pacing);
         int last = holder.runs.size() - 1;
         if (start.equals(holder.endOfRuns)) {
-            SlotRun run = holder.runs.get(last);
-            holder.runs.set(last, new SlotRun(run.start(), run.slots() + slots));
+            GrantedRun run = holder.runs.get(last);
+            holder.runs.set(last, new GrantedRun(run.start(), run.tokens() + tokens));
         } else {
-            holder.runs.add(new SlotRun(start, slots));
+            holder.runs.add(new GrantedRun(start, tokens));
         }
         holder.endOfRuns = granted.state().arrival();
         holder.number = granted.state().sequence();

@@ -1,8 +1,8 @@
 package dev.weir.shape.total;
 
 import dev.weir.shape.rules.Pacing;
-import dev.weir.shape.rules.SlotRate;
-import dev.weir.shape.total.SlotReport.LeasedTime;
+import dev.weir.shape.rules.TotalRate;
+import dev.weir.shape.total.TotalReport.LeasedTime;
 import dev.weir.time.DueTime;
 import java.util.ArrayList;
 import java.util.List;
@@ -12,17 +12,17 @@ import java.util.TreeMap;
 
 /**
  * The time of a queue's total that was granted to one partition and is not used yet. A request of cost c takes the time
- * of c slots, at any place in an interval. So the times of two requests never overlap, on whichever partitions: the sum
+ * of c tokens, at any place in an interval. So the times of two requests never overlap, on whichever partitions: the sum
  * of all releases keeps the pace of the total with a burst of 1.
  *
  * <pre>
- *   granted    ├──────────────────┤         4 slots
+ *   granted    ├──────────────────┤         the time of 4 tokens
  *   used       ├────┼╌╌╌╌╌┼────┼──┤         one at the start, one when the pace of another key permits it
  * </pre>
  *
  * <p>Time that is not used within {@value #MAX_LATENESS_MS} ms is lost.
  */
-public final class LeasedSlots {
+public final class HeldTime {
 
     /** How long after it has passed leased time can still be used, in milliseconds, since work is done in ticks. */
     static final long MAX_LATENESS_MS = 100;
@@ -50,15 +50,15 @@ public final class LeasedSlots {
     private record Found(Interval interval, long atNanos) {}
 
     private final TreeMap<Long, Interval> intervals = new TreeMap<>(); // by the start
-    private SlotRate rate; // of the last grant
+    private TotalRate rate; // of the last grant
     private Pacing pacing; // of the last grant
 
     private static boolean isBefore(Pacing.Arrival one, Pacing.Arrival other) {
         return one.nanos() != other.nanos() ? one.nanos() < other.nanos() : one.part() < other.part();
     }
 
-    /** Adds granted slots. */
-    public void add(SlotGrant grant) {
+    /** Adds granted time. */
+    public void add(TotalGrant grant) {
         if (!grant.rate().equals(rate)) {
             if (rate != null && grant.rate().isFasterThan(rate)) {
                 intervals.clear(); // the ledger grants this time again, by the new pace
@@ -66,8 +66,8 @@ public final class LeasedSlots {
             rate = grant.rate();
             pacing = rate.pacing();
         }
-        for (SlotRun run : grant.runs()) {
-            Interval added = new Interval(pacing, run.start(), pacing.after(run.start(), run.slots()));
+        for (GrantedRun run : grant.runs()) {
+            Interval added = new Interval(pacing, run.start(), pacing.after(run.start(), run.tokens()));
             Map.Entry<Long, Interval> before = intervals.floorEntry(run.start().ceilNanos());
             if (before != null && before.getValue().end.equals(run.start()) && before.getValue().pacing == pacing) {
                 intervals.put(before.getKey(), new Interval(pacing, before.getValue().start, added.end));
@@ -78,8 +78,8 @@ public final class LeasedSlots {
     }
 
     /** Returns the demands that the unused time does not cover. */
-    public List<SlotReport.Demand> uncovered(List<SlotReport.Demand> demands, Pacing total, long nowNanos) {
-        return SlotReport.uncovered(demands, unused(nowNanos), total);
+    public List<TotalReport.Demand> uncovered(List<TotalReport.Demand> demands, Pacing total, long nowNanos) {
+        return TotalReport.uncovered(demands, unused(nowNanos), total);
     }
 
     private List<LeasedTime> unused(long nowNanos) {

@@ -5,11 +5,11 @@ import dev.weir.shape.rules.QueueRules;
 import dev.weir.time.DueTime;
 
 /**
- * The content of a flow's slot: a waiting request, an end of a gap that was left by requests which left from the middle,
+ * What is at a place of a flow: a waiting request, an end of a gap that was left by requests which left from the middle,
  * or a request that was released and has not ended. Such requests are before all of the flow that wait for their first
  * release.
  */
-public sealed interface Slot {
+public sealed interface QueueEntry {
 
     /**
      * A waiting request.
@@ -28,7 +28,7 @@ public sealed interface Slot {
             long expiresAtMs,
             boolean hasTicket,
             QueueStore.ExpiryTimer expiryTimer)
-            implements Slot {
+            implements QueueEntry {
 
         /** Returns this request without a ticket. */
         Waiting withoutTicket() {
@@ -63,7 +63,7 @@ public sealed interface Slot {
      * @param phase whether the attempt lasts
      * @param error what the worker reported about the last failure, null if it did not
      */
-    record Attempted(Waiting request, int attempt, int failures, Phase phase, String error) implements Slot {
+    record Attempted(Waiting request, int attempt, int failures, Phase phase, String error) implements QueueEntry {
 
         /** Returns this request in another phase. */
         public Attempted in(Phase other) {
@@ -109,9 +109,9 @@ public sealed interface Slot {
     }
 
     /**
-     * The first or the last slot of a gap.
+     * The first or the last place of a gap.
      *
-     * @param otherEnd the position of the other end; its own position if the gap has one slot
+     * @param otherEnd the position of the other end; its own position if the gap has one place
      */
-    record Gap(long otherEnd) implements Slot {}
+    record Gap(long otherEnd) implements QueueEntry {}
 }

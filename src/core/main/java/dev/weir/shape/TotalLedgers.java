@@ -3,29 +3,29 @@ package dev.weir.shape;
 import dev.weir.shape.rules.QueueRules;
 import dev.weir.shape.timer.TimerQueue;
 import dev.weir.shape.total.OutflowState;
-import dev.weir.shape.total.SlotGrant;
-import dev.weir.shape.total.SlotLedger;
-import dev.weir.shape.total.SlotReport;
+import dev.weir.shape.total.TotalGrant;
+import dev.weir.shape.total.TotalLedger;
+import dev.weir.shape.total.TotalReport;
 import dev.weir.time.DueTime;
 import java.util.List;
 import java.util.Map;
 import java.util.TreeMap;
 
 /** The ledgers of those totals of queues whose ledger is on this partition, from the first report to the last grant. */
-final class SlotLedgers {
+final class TotalLedgers {
 
     private final Shaper.RulesSource rules;
     private final EffectLog effects;
-    private final Map<String, SlotLedger> ledgers = new TreeMap<>();
+    private final Map<String, TotalLedger> ledgers = new TreeMap<>();
     private final TimerQueue<String> timers = new TimerQueue<>();
 
-    SlotLedgers(Shaper.RulesSource rules, EffectLog effects) {
+    TotalLedgers(Shaper.RulesSource rules, EffectLog effects) {
         this.rules = rules;
         this.effects = effects;
     }
 
     void restore(String queue, OutflowState granted) {
-        SlotLedger ledger = new SlotLedger(queue, granted);
+        TotalLedger ledger = new TotalLedger(queue, granted);
         ledgers.put(queue, ledger);
         timers.set(queue, ledger.dueNanos());
     }
@@ -42,14 +42,14 @@ final class SlotLedgers {
         return ledgers.isEmpty();
     }
 
-    void receive(SlotReport report, long nowNanos) {
-        SlotLedger ledger = ledgers.computeIfAbsent(
-                report.place().queue(), queue -> new SlotLedger(queue, SlotLedger.fresh(nowNanos)));
+    void receive(TotalReport report, long nowNanos) {
+        TotalLedger ledger = ledgers.computeIfAbsent(
+                report.place().queue(), queue -> new TotalLedger(queue, TotalLedger.fresh(nowNanos)));
         ledger.report(report, rules.of(report.place().queue()), nowNanos);
         timers.set(report.place().queue(), Math.max(nowNanos, ledger.dueNanos()));
     }
 
-    /** Grants the slots that are due. */
+    /** Grants the time that is due. */
     void grantDue(long nowNanos) {
         while (timers.firstNanos() <= nowNanos) {
             grant(timers.first(), nowNanos);
@@ -57,12 +57,12 @@ final class SlotLedgers {
     }
 
     private void grant(String queue, long nowNanos) {
-        SlotLedger ledger = ledgers.get(queue);
+        TotalLedger ledger = ledgers.get(queue);
         QueueRules current = rules.of(queue);
         if (current != null && current.total() != null) {
             ledger.setRules(current.total(), current.tiers(), nowNanos);
         }
-        for (SlotGrant grant : ledger.grant(nowNanos)) {
+        for (TotalGrant grant : ledger.grant(nowNanos)) {
             effects.add(new QueueEffect.Sent(new QueueMessage.Granted(grant)));
         }
         settle(queue, ledger, nowNanos);
@@ -71,13 +71,13 @@ final class SlotLedgers {
     /** Sets the time of all ledgers back. */
     void stepBack(long nowNanos) {
         for (String queue : List.copyOf(ledgers.keySet())) {
-            SlotLedger ledger = ledgers.get(queue);
+            TotalLedger ledger = ledgers.get(queue);
             ledger.stepBack(nowNanos);
             settle(queue, ledger, nowNanos);
         }
     }
 
-    private void settle(String queue, SlotLedger ledger, long nowNanos) {
+    private void settle(String queue, TotalLedger ledger, long nowNanos) {
         if (ledger.isIdle(nowNanos)) {
             ledgers.remove(queue);
             timers.cancel(queue);
@@ -90,7 +90,7 @@ final class SlotLedgers {
         timers.set(queue, Math.max(nowNanos, ledger.dueNanos()));
     }
 
-    /** Returns when the next slots are due to be granted; {@link DueTime#NEVER} if there are no ledgers. */
+    /** Returns when time is due to be granted; {@link DueTime#NEVER} if there are no ledgers. */
     long dueNanos() {
         return timers.firstNanos();
     }
