@@ -70,6 +70,10 @@ class LayeringTest {
     @ArchTest
     static final ArchRule queues_use_only_the_core = uses("dev.weir.shape..", CORE);
 
+    @ArchTest
+    static final ArchRule schedulers_of_queues_use_only_their_rules =
+            uses("dev.weir.shape.fair", "dev.weir.shape.rules");
+
     /** Returns a rule: the package uses only itself, the JDK, times and the given packages. */
     private static ArchRule uses(String one, String... others) {
         List<String> allowed = new ArrayList<>(List.of(others));

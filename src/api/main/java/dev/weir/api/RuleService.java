@@ -29,7 +29,7 @@ import dev.weir.rules.PolicyWarnings;
 import dev.weir.rules.QueueCommands;
 import dev.weir.server.http.ProblemDetails;
 import dev.weir.server.http.VersionPrecondition;
-import dev.weir.shape.QueueCommand;
+import dev.weir.shape.command.QueueCommand;
 import dev.weir.shape.rules.QueueRules;
 import dev.weir.wire.ChangeAuthor;
 import dev.weir.wire.PolicyAvro.Applied;

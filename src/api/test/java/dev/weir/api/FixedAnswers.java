@@ -6,7 +6,7 @@ import dev.weir.event.Decision;
 import dev.weir.event.Request;
 import dev.weir.lease.LeaseResponse;
 import dev.weir.query.InstanceQueries;
-import dev.weir.shape.QueueView;
+import dev.weir.shape.view.QueueView;
 import java.util.List;
 import java.util.Map;
 import java.util.Set;

@@ -10,7 +10,7 @@ import dev.weir.kafka.KafkaSettings;
 import dev.weir.rules.PolicyTopic;
 import dev.weir.runtime.Enforcer;
 import dev.weir.runtime.RequestSender;
-import dev.weir.shape.AttemptEnd;
+import dev.weir.shape.effect.AttemptEnd;
 import dev.weir.testing.TestBroker;
 import dev.weir.topics.TopicSetup;
 import dev.weir.wire.json.RequestJson;

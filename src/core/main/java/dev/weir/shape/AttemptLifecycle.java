@@ -9,19 +9,21 @@ import dev.weir.event.Release;
 import dev.weir.event.Request;
 import dev.weir.event.RequestKind;
 import dev.weir.shape.backlog.Head;
-import dev.weir.shape.backlog.QueueEntry;
-import dev.weir.shape.backlog.QueueEntry.Attempted;
-import dev.weir.shape.backlog.QueueEntry.Phase.Backoff;
-import dev.weir.shape.backlog.QueueEntry.Phase.InFlight;
-import dev.weir.shape.backlog.QueueEntry.Waiting;
-import dev.weir.shape.backlog.QueueStore.Place;
 import dev.weir.shape.backlog.WaitingRequests;
-import dev.weir.shape.backlog.WorkBudget;
+import dev.weir.shape.effect.AttemptEnd;
+import dev.weir.shape.effect.QueueEffect;
 import dev.weir.shape.rules.BucketId;
 import dev.weir.shape.rules.Flow;
 import dev.weir.shape.rules.InFlightRules;
 import dev.weir.shape.rules.QueueDecisions;
 import dev.weir.shape.rules.QueueRules;
+import dev.weir.shape.store.QueueEntry;
+import dev.weir.shape.store.QueueEntry.Attempted;
+import dev.weir.shape.store.QueueEntry.Phase.Backoff;
+import dev.weir.shape.store.QueueEntry.Phase.InFlight;
+import dev.weir.shape.store.QueueEntry.Waiting;
+import dev.weir.shape.store.QueueStore.Place;
+import dev.weir.shape.timer.WorkBudget;
 
 /**
  * The life of the requests that a bucket with slots has released, from each release to its end: begun, claimed and

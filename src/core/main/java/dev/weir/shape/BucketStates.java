@@ -1,5 +1,7 @@
 package dev.weir.shape;
 
+import dev.weir.shape.effect.BucketState;
+import dev.weir.shape.effect.QueueEffect;
 import dev.weir.shape.rules.BucketId;
 import dev.weir.shape.timer.TimerKey;
 import java.util.ArrayList;

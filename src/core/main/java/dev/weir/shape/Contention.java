@@ -1,7 +1,7 @@
 package dev.weir.shape;
 
-import dev.weir.shape.backlog.WorkBudget;
 import dev.weir.shape.rules.BucketId;
+import dev.weir.shape.timer.WorkBudget;
 import dev.weir.time.DueTime;
 
 /** How the buckets of a queue contend with each other for releases. */

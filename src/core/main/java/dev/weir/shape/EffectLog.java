@@ -7,6 +7,8 @@ import dev.weir.event.Release;
 import dev.weir.event.Request;
 import dev.weir.policy.ContentHash;
 import dev.weir.policy.RequestKey;
+import dev.weir.shape.effect.QueueEffect;
+import dev.weir.shape.effect.QueueMessage;
 import dev.weir.shape.rules.QueueDecisions;
 import java.util.ArrayList;
 import java.util.List;

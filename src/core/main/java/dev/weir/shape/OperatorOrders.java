@@ -1,5 +1,9 @@
 package dev.weir.shape;
 
+import dev.weir.shape.command.OrdersView;
+import dev.weir.shape.command.QueueCommand;
+import dev.weir.shape.command.QueueOrders;
+import dev.weir.shape.effect.QueueEffect;
 import dev.weir.shape.rules.BucketId;
 import java.util.ArrayList;
 import java.util.HashMap;

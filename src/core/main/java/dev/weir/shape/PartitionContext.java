@@ -1,6 +1,7 @@
 package dev.weir.shape;
 
 import dev.weir.shape.backlog.QueueBacklog;
+import dev.weir.shape.effect.BucketState;
 import dev.weir.shape.rules.BucketId;
 
 /**

@@ -1,9 +1,12 @@
 package dev.weir.shape;
 
 import dev.weir.shape.backlog.QueueBacklog;
-import dev.weir.shape.backlog.WorkBudget;
+import dev.weir.shape.command.QueueCommand;
+import dev.weir.shape.effect.QueueEffect;
+import dev.weir.shape.effect.QueueState;
 import dev.weir.shape.rules.BucketId;
 import dev.weir.shape.rules.QueueRules;
+import dev.weir.shape.timer.WorkBudget;
 import dev.weir.shape.total.TotalGrant;
 import dev.weir.time.DueTime;
 import java.util.function.Consumer;

@@ -1,11 +1,11 @@
 package dev.weir.shape;
 
-import dev.weir.shape.backlog.WorkBudget;
 import dev.weir.shape.rules.BucketId;
 import dev.weir.shape.rules.Pacing;
 import dev.weir.shape.rules.QueuePartition;
 import dev.weir.shape.rules.QueueRules;
 import dev.weir.shape.rules.QueueTotal;
+import dev.weir.shape.timer.WorkBudget;
 import dev.weir.shape.total.Contenders;
 import dev.weir.shape.total.Contenders.Contender;
 import dev.weir.shape.total.HeldTime;

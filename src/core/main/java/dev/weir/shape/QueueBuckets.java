@@ -1,9 +1,12 @@
 package dev.weir.shape;
 
 import dev.weir.shape.backlog.QueueBacklog;
-import dev.weir.shape.backlog.WorkBudget;
+import dev.weir.shape.effect.BucketState;
+import dev.weir.shape.effect.QueueState;
 import dev.weir.shape.rules.BucketId;
 import dev.weir.shape.timer.TimerKey;
+import dev.weir.shape.timer.WorkBudget;
+import dev.weir.shape.view.LongestKeys;
 import dev.weir.time.DueTime;
 import java.util.ArrayList;
 import java.util.List;

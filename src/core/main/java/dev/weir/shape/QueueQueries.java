@@ -5,6 +5,8 @@ import dev.weir.event.Decision;
 import dev.weir.shape.backlog.QueueBacklog;
 import dev.weir.shape.rules.BucketId;
 import dev.weir.shape.rules.QueueRules;
+import dev.weir.shape.view.LongestKeys;
+import dev.weir.shape.view.QueueView;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.Objects;

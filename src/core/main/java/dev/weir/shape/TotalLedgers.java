@@ -1,5 +1,7 @@
 package dev.weir.shape;
 
+import dev.weir.shape.effect.QueueEffect;
+import dev.weir.shape.effect.QueueMessage;
 import dev.weir.shape.rules.QueueRules;
 import dev.weir.shape.timer.TimerQueue;
 import dev.weir.shape.total.OutflowState;

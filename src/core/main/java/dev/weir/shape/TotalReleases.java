@@ -2,6 +2,8 @@ package dev.weir.shape;
 
 import dev.weir.event.LimitStatus;
 import dev.weir.shape.backlog.QueueBacklog;
+import dev.weir.shape.effect.QueueEffect;
+import dev.weir.shape.effect.QueueMessage;
 import dev.weir.shape.rules.BucketId;
 import dev.weir.shape.rules.QueueRules;
 import dev.weir.shape.total.TotalGrant;

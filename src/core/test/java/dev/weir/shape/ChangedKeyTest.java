@@ -15,6 +15,7 @@ import dev.weir.event.RequestKind;
 import dev.weir.shape.rules.BucketId;
 import dev.weir.shape.rules.QueueRules;
 import dev.weir.shape.rules.QueueTotal;
+import dev.weir.shape.view.QueueView;
 import dev.weir.testing.Effort;
 import java.util.ArrayList;
 import java.util.Comparator;

@@ -1,9 +1,9 @@
 package dev.weir.shape;
 
-import dev.weir.shape.backlog.HeapSchedule;
-import dev.weir.shape.backlog.QueueEntry;
-import dev.weir.shape.backlog.ScheduleKey;
-import dev.weir.shape.backlog.ScheduleTable;
+import dev.weir.shape.store.HeapSchedule;
+import dev.weir.shape.store.QueueEntry;
+import dev.weir.shape.store.ScheduleKey;
+import dev.weir.shape.store.ScheduleTable;
 
 /** A schedule on the heap that counts its calls. */
 final class CountedSchedule implements ScheduleTable {

@@ -12,7 +12,7 @@ import dev.weir.event.Reason;
 import dev.weir.event.Release;
 import dev.weir.event.Request;
 import dev.weir.event.RequestKind;
-import dev.weir.shape.backlog.FairnessBound;
+import dev.weir.shape.fair.FairnessBound;
 import dev.weir.shape.rules.Flow;
 import dev.weir.shape.rules.QueueRules;
 import dev.weir.shape.rules.TierShare;

@@ -2,7 +2,7 @@ package dev.weir.shape;
 
 import static org.assertj.core.api.Assertions.assertThat;
 
-import dev.weir.shape.backlog.FairScheduler;
+import dev.weir.shape.fair.FairScheduler;
 import dev.weir.shape.rules.Flow;
 import dev.weir.shape.rules.TierShare;
 import dev.weir.testing.Effort;

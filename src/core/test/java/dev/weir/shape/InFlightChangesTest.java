@@ -6,7 +6,7 @@ import dev.weir.event.Admission;
 import dev.weir.event.Reason;
 import dev.weir.event.Release;
 import dev.weir.event.RequestKind;
-import dev.weir.shape.QueueCommand.Action;
+import dev.weir.shape.command.QueueCommand.Action;
 import dev.weir.shape.rules.BucketId;
 import dev.weir.shape.rules.InFlightRules;
 import dev.weir.shape.rules.QueueRules;

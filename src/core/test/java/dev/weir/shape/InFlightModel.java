@@ -1,6 +1,7 @@
 package dev.weir.shape;
 
-import dev.weir.shape.QueueCommand.Action;
+import dev.weir.shape.command.QueueCommand.Action;
+import dev.weir.shape.effect.AttemptEnd;
 import dev.weir.shape.rules.Flow;
 import dev.weir.shape.rules.InFlightRules;
 import dev.weir.shape.rules.QueueRules;

@@ -9,18 +9,26 @@ import dev.weir.event.PolicyVersion;
 import dev.weir.event.Release;
 import dev.weir.event.Request;
 import dev.weir.event.RequestKind;
-import dev.weir.shape.backlog.HeapSchedule;
-import dev.weir.shape.backlog.QueueEntry;
-import dev.weir.shape.backlog.QueueStore;
-import dev.weir.shape.backlog.QueueStore.ExpiryTimer;
-import dev.weir.shape.backlog.QueueStore.Place;
-import dev.weir.shape.backlog.QueueStore.Ticket;
-import dev.weir.shape.backlog.ScheduleKey;
+import dev.weir.shape.command.QueueCommand;
+import dev.weir.shape.command.QueueOrders;
+import dev.weir.shape.effect.AttemptEnd;
+import dev.weir.shape.effect.BucketState;
+import dev.weir.shape.effect.QueueEffect;
+import dev.weir.shape.effect.QueueMessage;
+import dev.weir.shape.effect.QueueState;
 import dev.weir.shape.rules.BucketId;
 import dev.weir.shape.rules.QueueRules;
 import dev.weir.shape.rules.TierShare;
+import dev.weir.shape.store.HeapSchedule;
+import dev.weir.shape.store.QueueEntry;
+import dev.weir.shape.store.QueueStore;
+import dev.weir.shape.store.QueueStore.ExpiryTimer;
+import dev.weir.shape.store.QueueStore.Place;
+import dev.weir.shape.store.QueueStore.Ticket;
+import dev.weir.shape.store.ScheduleKey;
 import dev.weir.shape.timer.TimerKey;
 import dev.weir.shape.total.OutflowState;
+import dev.weir.shape.view.QueueView;
 import java.util.ArrayList;
 import java.util.Comparator;
 import java.util.EnumMap;
@@ -170,7 +178,7 @@ public final class QueueHarness {
     }
 
     /** Rebuilds the shaper from what it stored. */
-    void restart() {
+    public void restart() {
         shaper = newShaper();
     }
 
@@ -266,7 +274,7 @@ public final class QueueHarness {
     }
 
     /** Advances the virtual clock. Whatever becomes due is processed at its time. */
-    void runUntil(long nowMs) {
+    public void runUntil(long nowMs) {
         while (shaper.dueNanos() <= nowMs * MS) {
             carryOut(shaper.tick(shaper.dueNanos(), 1_000));
         }

@@ -1,11 +1,11 @@
 package dev.weir.live;
 
 import dev.weir.metrics.Histogram;
-import dev.weir.shape.OrdersView;
-import dev.weir.shape.QueueCommand;
-import dev.weir.shape.QueueView;
+import dev.weir.shape.command.OrdersView;
+import dev.weir.shape.command.QueueCommand;
 import dev.weir.shape.rules.InFlightRules;
 import dev.weir.shape.rules.QueueRules;
+import dev.weir.shape.view.QueueView;
 import java.util.Comparator;
 import java.util.List;
 import java.util.Map;

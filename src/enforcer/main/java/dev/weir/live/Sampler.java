@@ -4,7 +4,7 @@ import dev.weir.metrics.EnforcerMetrics;
 import dev.weir.metrics.LimitedRequest;
 import dev.weir.metrics.RecentRing;
 import dev.weir.prometheus.MetricSource;
-import dev.weir.shape.QueueView;
+import dev.weir.shape.view.QueueView;
 import java.util.ArrayDeque;
 import java.util.ArrayList;
 import java.util.Comparator;

@@ -11,7 +11,7 @@ import dev.weir.lease.LeaseRequest;
 import dev.weir.lease.LeaseResponse;
 import dev.weir.policy.Policy;
 import dev.weir.server.LatencyBuckets;
-import dev.weir.shape.AttemptEnd;
+import dev.weir.shape.effect.AttemptEnd;
 import dev.weir.shape.rules.QueueRules;
 import java.util.HashMap;
 import java.util.List;

@@ -8,7 +8,7 @@ import dev.weir.lease.LeaseRequest;
 import dev.weir.metrics.EnforcerMetrics;
 import dev.weir.processor.policy.RulesInForce;
 import dev.weir.requests.CarriedHeaders;
-import dev.weir.shape.QueueMessage;
+import dev.weir.shape.effect.QueueMessage;
 import dev.weir.shape.rules.BucketId;
 import dev.weir.shape.rules.QueueRules;
 import dev.weir.storage.QueueKeys;

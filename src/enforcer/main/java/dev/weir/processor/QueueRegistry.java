@@ -1,7 +1,7 @@
 package dev.weir.processor;
 
 import dev.weir.shape.QueueQueries;
-import dev.weir.shape.QueueView;
+import dev.weir.shape.view.QueueView;
 import java.time.Duration;
 import java.util.ArrayList;
 import java.util.List;

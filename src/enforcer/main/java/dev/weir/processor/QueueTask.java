@@ -1,9 +1,9 @@
 package dev.weir.processor;
 
 import dev.weir.processor.policy.PolicyRegistry;
-import dev.weir.shape.QueueEffect;
-import dev.weir.shape.QueueMessage;
 import dev.weir.shape.Shaper;
+import dev.weir.shape.effect.QueueEffect;
+import dev.weir.shape.effect.QueueMessage;
 import dev.weir.time.DueTime;
 import java.time.Duration;
 import java.util.List;

@@ -1,7 +1,7 @@
 package dev.weir.processor;
 
-import dev.weir.shape.QueueClock;
-import dev.weir.shape.QueueMessage;
+import dev.weir.shape.effect.QueueMessage;
+import dev.weir.shape.timer.QueueClock;
 import java.util.UUID;
 
 /**

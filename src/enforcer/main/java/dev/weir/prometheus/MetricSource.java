@@ -3,7 +3,7 @@ package dev.weir.prometheus;
 import dev.weir.metrics.EnforcerMetrics;
 import dev.weir.processor.policy.PolicyRegistry;
 import dev.weir.requests.RequestPartitions;
-import dev.weir.shape.QueueView;
+import dev.weir.shape.view.QueueView;
 import dev.weir.storage.CacheBudget;
 import java.util.List;
 import java.util.Map;

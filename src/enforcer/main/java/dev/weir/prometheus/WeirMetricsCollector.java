@@ -2,10 +2,10 @@ package dev.weir.prometheus;
 
 import dev.weir.event.Rejection;
 import dev.weir.metrics.EnforcerMetrics;
-import dev.weir.shape.AttemptEnd;
-import dev.weir.shape.OrdersView;
-import dev.weir.shape.QueueCommand;
-import dev.weir.shape.QueueView;
+import dev.weir.shape.command.OrdersView;
+import dev.weir.shape.command.QueueCommand;
+import dev.weir.shape.effect.AttemptEnd;
+import dev.weir.shape.view.QueueView;
 import dev.weir.wire.PolicyAvro;
 import io.prometheus.metrics.model.registry.MultiCollector;
 import io.prometheus.metrics.model.snapshots.MetricSnapshot;

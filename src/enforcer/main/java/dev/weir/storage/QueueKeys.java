@@ -1,11 +1,11 @@
 package dev.weir.storage;
 
-import dev.weir.shape.backlog.QueueStore.ExpiryTimer;
-import dev.weir.shape.backlog.QueueStore.Place;
-import dev.weir.shape.backlog.QueueStore.Ticket;
-import dev.weir.shape.backlog.ScheduleKey;
 import dev.weir.shape.rules.BucketId;
 import dev.weir.shape.rules.Flow;
+import dev.weir.shape.store.QueueStore.ExpiryTimer;
+import dev.weir.shape.store.QueueStore.Place;
+import dev.weir.shape.store.QueueStore.Ticket;
+import dev.weir.shape.store.ScheduleKey;
 import dev.weir.shape.timer.TimerKey;
 import dev.weir.wire.KeyCodec;
 import java.io.ByteArrayOutputStream;

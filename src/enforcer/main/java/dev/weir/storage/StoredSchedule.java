@@ -1,8 +1,8 @@
 package dev.weir.storage;
 
-import dev.weir.shape.backlog.QueueEntry;
-import dev.weir.shape.backlog.ScheduleKey;
-import dev.weir.shape.backlog.ScheduleTable;
+import dev.weir.shape.store.QueueEntry;
+import dev.weir.shape.store.ScheduleKey;
+import dev.weir.shape.store.ScheduleTable;
 import dev.weir.storage.codec.QueueCodec;
 import org.apache.kafka.common.utils.Bytes;
 import org.apache.kafka.streams.state.KeyValueIterator;

@@ -23,7 +23,7 @@ import dev.weir.requests.RequestPartitions;
 import dev.weir.requests.RequestPlacement;
 import dev.weir.requests.RequestReader;
 import dev.weir.requests.RequestTimestamps;
-import dev.weir.shape.QueueMessage;
+import dev.weir.shape.effect.QueueMessage;
 import dev.weir.shape.rules.BucketId;
 import dev.weir.storage.CacheBudget;
 import dev.weir.storage.HolderNames;

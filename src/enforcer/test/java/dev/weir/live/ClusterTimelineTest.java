@@ -6,7 +6,7 @@ import static org.assertj.core.api.Assertions.tuple;
 
 import dev.weir.metrics.Histogram;
 import dev.weir.server.LatencyBuckets;
-import dev.weir.shape.QueueView;
+import dev.weir.shape.view.QueueView;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.Map;

@@ -4,7 +4,7 @@ import static org.assertj.core.api.Assertions.assertThat;
 
 import dev.weir.event.Release;
 import dev.weir.event.Request;
-import dev.weir.shape.AttemptEnd;
+import dev.weir.shape.effect.AttemptEnd;
 import dev.weir.shape.rules.QueueRules;
 import dev.weir.shape.rules.TierShare;
 import java.util.List;

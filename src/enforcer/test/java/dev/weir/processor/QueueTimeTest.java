@@ -2,7 +2,7 @@ package dev.weir.processor;
 
 import static org.assertj.core.api.Assertions.assertThat;
 
-import dev.weir.shape.QueueMessage;
+import dev.weir.shape.effect.QueueMessage;
 import org.junit.jupiter.api.Test;
 
 class QueueTimeTest {

@@ -18,7 +18,7 @@ import dev.weir.kafka.Topics;
 import dev.weir.metrics.EnforcerMetrics;
 import dev.weir.processor.QueueRegistry;
 import dev.weir.processor.policy.PolicyRegistry;
-import dev.weir.shape.QueueView;
+import dev.weir.shape.view.QueueView;
 import dev.weir.wire.DecisionCodec;
 import dev.weir.wire.PolicyAvro;
 import dev.weir.wire.ReleaseCodec;

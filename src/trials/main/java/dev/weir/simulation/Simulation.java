@@ -1,8 +1,8 @@
 package dev.weir.simulation;
 
-import dev.weir.shape.QueueCommand;
-import dev.weir.shape.QueueCommand.Action;
-import dev.weir.shape.QueueMessage;
+import dev.weir.shape.command.QueueCommand;
+import dev.weir.shape.command.QueueCommand.Action;
+import dev.weir.shape.effect.QueueMessage;
 import dev.weir.simulation.check.SimulationChecks;
 import dev.weir.simulation.cluster.GroupMember;
 import dev.weir.simulation.cluster.ProcessKilledException;

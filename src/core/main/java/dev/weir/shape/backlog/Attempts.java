@@ -1,10 +1,10 @@
 package dev.weir.shape.backlog;
 
 import dev.weir.shape.backlog.BucketContents.AttemptSummary;
-import dev.weir.shape.backlog.QueueEntry.Attempted;
-import dev.weir.shape.backlog.QueueEntry.Phase.InFlight;
-import dev.weir.shape.backlog.QueueStore.Place;
 import dev.weir.shape.rules.Flow;
+import dev.weir.shape.store.QueueEntry.Attempted;
+import dev.weir.shape.store.QueueEntry.Phase.InFlight;
+import dev.weir.shape.store.QueueStore.Place;
 import dev.weir.time.DueTime;
 import java.util.ArrayList;
 import java.util.Collections;

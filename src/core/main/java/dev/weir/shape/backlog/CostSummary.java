@@ -1,6 +1,8 @@
 package dev.weir.shape.backlog;
 
 import dev.weir.shape.backlog.QueueOccupancy.Ahead;
+import dev.weir.shape.fair.StartTimeFairQueue;
+import dev.weir.shape.fair.VirtualTime;
 
 /**
  * What is known, without reading them, of requests that are served one behind another: the requests of a flow, or those

@@ -2,8 +2,9 @@ package dev.weir.shape.backlog;
 
 import dev.weir.decision.state.KeyValueTable;
 import dev.weir.shape.backlog.BucketContents.ExpiryTimerCount;
-import dev.weir.shape.backlog.QueueStore.ExpiryTimer;
-import dev.weir.shape.backlog.QueueStore.Place;
+import dev.weir.shape.store.QueueStore.ExpiryTimer;
+import dev.weir.shape.store.QueueStore.Place;
+import dev.weir.shape.timer.WorkBudget;
 import dev.weir.time.DueTime;
 import java.util.ArrayList;
 import java.util.List;

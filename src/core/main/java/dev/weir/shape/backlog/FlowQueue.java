@@ -3,11 +3,12 @@ package dev.weir.shape.backlog;
 import dev.weir.decision.state.KeyValueTable;
 import dev.weir.shape.backlog.BucketContents.FlowSummary;
 import dev.weir.shape.backlog.FlowBounds.FlowHead;
-import dev.weir.shape.backlog.QueueEntry.Gap;
-import dev.weir.shape.backlog.QueueEntry.Waiting;
-import dev.weir.shape.backlog.QueueStore.Place;
 import dev.weir.shape.rules.Flow;
 import dev.weir.shape.rules.Pacing;
+import dev.weir.shape.store.QueueEntry;
+import dev.weir.shape.store.QueueEntry.Gap;
+import dev.weir.shape.store.QueueEntry.Waiting;
+import dev.weir.shape.store.QueueStore.Place;
 
 /**
  * The waiting requests of one flow, first in first out, as entries at consecutive positions. Only the first request and

@@ -1,9 +1,9 @@
 package dev.weir.shape.backlog;
 
-import dev.weir.shape.backlog.QueueEntry.Attempted;
-import dev.weir.shape.backlog.QueueEntry.Waiting;
-import dev.weir.shape.backlog.QueueStore.Place;
 import dev.weir.shape.rules.Flow;
+import dev.weir.shape.store.QueueEntry.Attempted;
+import dev.weir.shape.store.QueueEntry.Waiting;
+import dev.weir.shape.store.QueueStore.Place;
 import dev.weir.time.DueTime;
 
 /**

@@ -1,5 +1,6 @@
 package dev.weir.shape.backlog;
 
+import dev.weir.shape.store.ScheduleKey;
 import java.util.Optional;
 
 /**

@@ -1,8 +1,11 @@
 package dev.weir.shape.backlog;
 
 import dev.weir.decision.state.KeyValueTable;
-import dev.weir.shape.backlog.QueueEntry.Waiting;
-import dev.weir.shape.backlog.QueueStore.Ticket;
+import dev.weir.shape.store.QueueEntry.Waiting;
+import dev.weir.shape.store.QueueStore;
+import dev.weir.shape.store.QueueStore.Ticket;
+import dev.weir.shape.store.ScheduleKey;
+import dev.weir.shape.store.ScheduleTable;
 import dev.weir.time.DueTime;
 import java.util.Optional;
 

@@ -2,6 +2,9 @@ package dev.weir.shape.backlog;
 
 import dev.weir.shape.backlog.QueueOccupancy.Ahead;
 import dev.weir.shape.backlog.ServiceRank.Predecessor;
+import dev.weir.shape.fair.FairScheduler;
+import dev.weir.shape.fair.StartTimeFairQueue;
+import dev.weir.shape.fair.VirtualTime;
 import dev.weir.shape.rules.Flow;
 import dev.weir.shape.rules.QueueRules;
 

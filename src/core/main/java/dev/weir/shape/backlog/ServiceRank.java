@@ -1,6 +1,8 @@
 package dev.weir.shape.backlog;
 
 import dev.weir.shape.backlog.CostSummary.Tie;
+import dev.weir.shape.fair.StartTimeFairQueue;
+import dev.weir.shape.fair.VirtualTime;
 
 /**
  * The place of a request in the order of a {@link StartTimeFairQueue}, as seen from another member.

@@ -1,7 +1,6 @@
 package dev.weir.shape.timer;
 
 import dev.weir.decision.state.KeyValueTable;
-import dev.weir.shape.backlog.WorkBudget;
 import dev.weir.shape.rules.BucketId;
 import dev.weir.time.DueTime;
 import java.util.Comparator;

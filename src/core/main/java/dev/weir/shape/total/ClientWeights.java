@@ -1,7 +1,7 @@
 package dev.weir.shape.total;
 
-import dev.weir.shape.backlog.FairScheduler;
-import dev.weir.shape.backlog.KeyScheduler;
+import dev.weir.shape.fair.FairScheduler;
+import dev.weir.shape.fair.KeyScheduler;
 import dev.weir.shape.rules.Flow;
 import dev.weir.shape.total.TotalGrant.ClientWeight;
 import dev.weir.shape.total.TotalReport.ClientKeys;

@@ -1,12 +1,12 @@
 package dev.weir.shape.total;
 
-import dev.weir.shape.backlog.KeyScheduler;
-import dev.weir.shape.backlog.WorkBudget;
+import dev.weir.shape.fair.KeyScheduler;
 import dev.weir.shape.rules.BucketId;
 import dev.weir.shape.rules.Flow;
 import dev.weir.shape.rules.Pacing;
 import dev.weir.shape.rules.TierShare;
 import dev.weir.shape.timer.TimerQueue;
+import dev.weir.shape.timer.WorkBudget;
 import dev.weir.shape.total.TotalReport.ClientKeys;
 import dev.weir.time.DueTime;
 import java.util.ArrayList;

@@ -1,7 +1,7 @@
 package dev.weir.shape.total;
 
-import dev.weir.shape.backlog.WorkBudget;
 import dev.weir.shape.rules.Pacing;
+import dev.weir.shape.timer.WorkBudget;
 import dev.weir.shape.total.Contenders.Contender;
 import dev.weir.shape.total.TotalReport.ClientKeys;
 import dev.weir.shape.total.TotalReport.Step;

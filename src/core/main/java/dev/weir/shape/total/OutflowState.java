@@ -1,7 +1,7 @@
 package dev.weir.shape.total;
 
-import dev.weir.shape.QueueClock;
 import dev.weir.shape.rules.Pacing;
+import dev.weir.shape.timer.QueueClock;
 
 /**
  * The state of a queue's outflow. All times are {@linkplain QueueClock queue times}.

@@ -1,6 +1,6 @@
 package dev.weir.shape.total;
 
-import dev.weir.shape.backlog.KeyScheduler;
+import dev.weir.shape.fair.KeyScheduler;
 import dev.weir.shape.rules.Flow;
 import dev.weir.shape.rules.QueuePartition;
 import dev.weir.shape.rules.TotalRate;

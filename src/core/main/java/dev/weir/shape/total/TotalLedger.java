@@ -1,6 +1,6 @@
 package dev.weir.shape.total;
 
-import dev.weir.shape.backlog.FairScheduler;
+import dev.weir.shape.fair.FairScheduler;
 import dev.weir.shape.rules.Flow;
 import dev.weir.shape.rules.Pacing;
 import dev.weir.shape.rules.QueuePartition;

@@ -5,7 +5,10 @@ import static org.assertj.core.api.Assertions.assertThat;
 import dev.weir.event.Admission;
 import dev.weir.event.Request;
 import dev.weir.shape.HeapQueueStore;
-import dev.weir.shape.backlog.QueueEntry.Waiting;
+import dev.weir.shape.store.HeapSchedule;
+import dev.weir.shape.store.QueueEntry.Waiting;
+import dev.weir.shape.store.QueueStore;
+import dev.weir.shape.store.ScheduleKey;
 import dev.weir.time.DueTime;
 import org.junit.jupiter.api.Test;
 

@@ -2,6 +2,8 @@ package dev.weir.shape.backlog;
 
 import static org.assertj.core.api.Assertions.assertThat;
 
+import dev.weir.shape.fair.FairScheduler;
+import dev.weir.shape.fair.StartTimeFairQueue;
 import dev.weir.shape.rules.Flow;
 import dev.weir.shape.rules.InFlightRules;
 import dev.weir.shape.rules.QueueRules;

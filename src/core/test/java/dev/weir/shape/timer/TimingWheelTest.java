@@ -4,7 +4,6 @@ import static org.assertj.core.api.Assertions.assertThat;
 import static org.assertj.core.api.Assertions.assertThatThrownBy;
 
 import dev.weir.shape.HeapQueueStore;
-import dev.weir.shape.backlog.WorkBudget;
 import dev.weir.shape.rules.BucketId;
 import java.util.HashMap;
 import java.util.List;

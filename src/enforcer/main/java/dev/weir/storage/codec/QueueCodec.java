@@ -1,13 +1,9 @@
 package dev.weir.storage.codec;
 
 import dev.weir.fault.UnreadableException;
-import dev.weir.shape.QueueCommand;
-import dev.weir.shape.QueueOrders;
-import dev.weir.shape.QueueState;
-import dev.weir.shape.backlog.QueueEntry;
-import dev.weir.shape.backlog.QueueStore.ExpiryTimer;
-import dev.weir.shape.backlog.QueueStore.Place;
-import dev.weir.shape.backlog.ScheduleKey;
+import dev.weir.shape.command.QueueCommand;
+import dev.weir.shape.command.QueueOrders;
+import dev.weir.shape.effect.QueueState;
 import dev.weir.shape.rules.Flow;
 import dev.weir.shape.rules.InFlightCaps;
 import dev.weir.shape.rules.InFlightRules;
@@ -15,6 +11,10 @@ import dev.weir.shape.rules.Pacing;
 import dev.weir.shape.rules.QueueRules;
 import dev.weir.shape.rules.QueueTotal;
 import dev.weir.shape.rules.TierShare;
+import dev.weir.shape.store.QueueEntry;
+import dev.weir.shape.store.QueueStore.ExpiryTimer;
+import dev.weir.shape.store.QueueStore.Place;
+import dev.weir.shape.store.ScheduleKey;
 import dev.weir.shape.total.OutflowState;
 import dev.weir.wire.AdmissionAvro;
 import java.util.ArrayList;

@@ -8,7 +8,7 @@ import dev.weir.event.StateKey;
 import dev.weir.metrics.EnforcerMetrics;
 import dev.weir.processor.QueueRegistry;
 import dev.weir.processor.Shape;
-import dev.weir.shape.QueueView;
+import dev.weir.shape.view.QueueView;
 import dev.weir.simulation.cluster.HeapStore;
 import dev.weir.simulation.cluster.LocalState;
 import dev.weir.simulation.cluster.SimulatedCluster;

@@ -7,7 +7,7 @@ import dev.weir.event.RequestKind;
 import dev.weir.lease.LeaseRequest;
 import dev.weir.lease.LeaseResponse;
 import dev.weir.lease.Refund;
-import dev.weir.shape.QueueMessage;
+import dev.weir.shape.effect.QueueMessage;
 import dev.weir.shape.rules.TotalRate;
 import dev.weir.shape.total.GrantedRun;
 import dev.weir.shape.total.TotalGrant;
