@@ -38,7 +38,7 @@ class InFlightChangesTest {
     @CsvSource({"false, 1000", "true, 1000", "true, 2"})
     void commands_and_changes_of_rules_break_no_law(boolean isKeyed, int hotKeys) {
         Map<Reason, Integer> seen = new EnumMap<>(Reason.class);
-        for (long seed = 1; seed <= Effort.times(4); seed++) {
+        for (long seed = 1; seed <= Effort.times(10); seed++) {
             run(seed, isKeyed, hotKeys).forEach((reason, count) -> seen.merge(reason, count, Integer::sum));
         }
         assertThat(seen)
