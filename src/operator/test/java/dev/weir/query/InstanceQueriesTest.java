@@ -7,7 +7,6 @@ import static org.assertj.core.api.Assertions.tuple;
 import dev.weir.config.WeirConfig;
 import dev.weir.decision.usage.PolicyUsage;
 import dev.weir.definition.PolicyFile;
-import dev.weir.dev.EmbeddedBroker;
 import dev.weir.event.Decision;
 import dev.weir.event.Outcome;
 import dev.weir.event.Reason;
@@ -41,7 +40,6 @@ import org.apache.kafka.clients.consumer.ConsumerRecord;
 import org.apache.kafka.clients.consumer.KafkaConsumer;
 import org.apache.kafka.common.TopicPartition;
 import org.apache.kafka.common.serialization.ByteArrayDeserializer;
-import org.junit.jupiter.api.BeforeAll;
 import org.junit.jupiter.api.Tag;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.io.TempDir;
@@ -77,17 +75,10 @@ class InstanceQueriesTest {
               - {id: idle, limit: 1, per: 1s}
             """;
 
-    private static EmbeddedBroker broker;
-
     @TempDir
     Path directory;
 
     private int requests;
-
-    @BeforeAll
-    static void start() {
-        broker = TestBroker.shared();
-    }
 
     @Test
     void each_query_is_answered_by_one_of_two_instances_and_the_other_names_it() throws Exception {

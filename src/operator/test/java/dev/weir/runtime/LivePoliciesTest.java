@@ -5,7 +5,6 @@ import static org.assertj.core.api.Assertions.assertThat;
 
 import dev.weir.config.WeirConfig;
 import dev.weir.definition.PolicyFile;
-import dev.weir.dev.EmbeddedBroker;
 import dev.weir.event.Decision;
 import dev.weir.event.Request;
 import dev.weir.kafka.KafkaSettings;
@@ -37,7 +36,6 @@ import org.apache.kafka.clients.producer.KafkaProducer;
 import org.apache.kafka.clients.producer.ProducerRecord;
 import org.apache.kafka.common.serialization.ByteArraySerializer;
 import org.apache.kafka.common.serialization.StringSerializer;
-import org.junit.jupiter.api.BeforeAll;
 import org.junit.jupiter.api.Tag;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.io.TempDir;
@@ -49,15 +47,8 @@ class LivePoliciesTest {
     private static final Duration PATIENCE = Duration.ofMinutes(5);
     private static final int PARTITIONS = 4;
 
-    private static EmbeddedBroker broker;
-
     @TempDir
     Path directory;
-
-    @BeforeAll
-    static void start() {
-        broker = TestBroker.shared();
-    }
 
     @Test
     void under_load_on_two_instances_each_partition_changes_once_and_no_request_is_lost() throws Exception {

@@ -7,7 +7,6 @@ import dev.weir.backtest.HeapStates;
 import dev.weir.config.WeirConfig;
 import dev.weir.decision.Decider;
 import dev.weir.definition.PolicyFile;
-import dev.weir.dev.EmbeddedBroker;
 import dev.weir.event.Decision;
 import dev.weir.event.DecisionContext;
 import dev.weir.event.Outcome;
@@ -48,7 +47,6 @@ import org.apache.kafka.common.config.ConfigResource;
 import org.apache.kafka.common.config.TopicConfig;
 import org.apache.kafka.common.serialization.ByteArrayDeserializer;
 import org.apache.kafka.common.serialization.ByteArraySerializer;
-import org.junit.jupiter.api.BeforeAll;
 import org.junit.jupiter.api.Tag;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.io.TempDir;
@@ -59,15 +57,8 @@ class LiveTest {
 
     private static final Duration PATIENCE = Duration.ofMinutes(5);
 
-    private static EmbeddedBroker broker;
-
     @TempDir
     Path directory;
-
-    @BeforeAll
-    static void start() {
-        broker = TestBroker.shared();
-    }
 
     /** Policies with all values of {@code on-exceed}, a calendar limit, and {@code effective-from} within the trace. */
     private static final String EVERY_WAY = """

@@ -37,7 +37,7 @@ import org.junit.jupiter.params.provider.ValueSource;
 @Tag("slow")
 class LendingTest {
 
-    private static final int SCHEDULES = Effort.times(100);
+    private static final int SCHEDULES = Effort.times(250);
 
     static Stream<Limit<?>> limits() {
         return LentLimits.of(40, 1_000);

@@ -27,7 +27,7 @@ class SimulationTest {
 
     private static final String SEED = "weir.simulation.seed";
     private static final String SCHEDULES = "weir.simulation.schedules";
-    private static final int BY_DEFAULT = Effort.times(100);
+    private static final int BY_DEFAULT = Effort.times(250);
     private static final int MOST_TO_FIND_A_FLAW = 300;
 
     /** Everything that a schedule can run into, so that nothing is missing unnoticed. */
