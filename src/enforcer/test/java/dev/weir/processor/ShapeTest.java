@@ -4,6 +4,8 @@ import static org.assertj.core.api.Assertions.assertThat;
 import static org.assertj.core.api.Assertions.assertThatThrownBy;
 
 import dev.weir.config.WeirConfig;
+import dev.weir.event.Acknowledgement;
+import dev.weir.event.Acknowledgement.Result;
 import dev.weir.event.Admission;
 import dev.weir.event.Decision;
 import dev.weir.event.DecisionContext;
@@ -17,11 +19,13 @@ import dev.weir.metrics.EnforcerMetrics;
 import dev.weir.processor.policy.PolicyRegistry;
 import dev.weir.shape.command.QueueCommand;
 import dev.weir.shape.effect.QueueMessage;
+import dev.weir.shape.rules.InFlightRules;
 import dev.weir.shape.rules.QueueRules;
 import dev.weir.shape.view.QueueView;
 import dev.weir.storage.DamagedStoreException;
 import dev.weir.storage.StoredQueues;
 import dev.weir.storage.codec.QueueMessageCodec;
+import dev.weir.testing.QueueAudit;
 import dev.weir.wire.AdmissionAvro;
 import java.lang.reflect.Proxy;
 import java.nio.charset.StandardCharsets;
@@ -148,8 +152,13 @@ class ShapeTest {
     }
 
     private void append(byte[] key, byte[] value) {
+        append(key, value, nowMs);
+    }
+
+    /** Delivers a record now that was appended earlier. */
+    private void append(byte[] key, byte[] value, long appendMs) {
         context.setRecordMetadata("weir.admissions.weir", 0, offset++);
-        shape.process(new Record<>(key, value, nowMs));
+        shape.process(new Record<>(key, value, appendMs));
     }
 
     private void tellTime() {
@@ -470,6 +479,54 @@ class ShapeTest {
         context.addStateStore(stores.get(0));
         shape.init(context); // Kafka Streams initializes the same object again
         assertThat(next()).isNotNull().isNotSameAs(failed);
+    }
+
+    /** The time of a task that takes over starts at the last release, not at the last answer. */
+    @Test
+    void an_attempt_ends_once_if_another_task_reads_an_answer_that_lags() {
+        QueueRules slots = QueueRules.builder("q", InFlightRules.of(1))
+                .version(2)
+                .capacity(10)
+                .lookAheadMs(0)
+                .build();
+        policies.put(slots);
+        admit(RequestKind.CONSUME, "a", "c");
+        Request job = Request.builder("a", "c").source(0, 0).build();
+        pass(20);
+        List<Decision> decisions = new ArrayList<>(taken(OUTLETS.decisions(), Decision.class));
+        Release release = taken(OUTLETS.releases(), Release.class).get(0);
+        Request extend = answer(release, RequestKind.EXTEND, null, 1);
+        Request done = answer(release, RequestKind.COMPLETE, Result.DONE, 2);
+
+        long appendedMs = nowMs;
+        pass(2_000);
+        report(extend, appendedMs);
+        decisions.addAll(taken(OUTLETS.decisions(), Decision.class));
+        start();
+        report(done, appendedMs);
+        decisions.addAll(taken(OUTLETS.decisions(), Decision.class));
+
+        assertThat(decisions)
+                .extracting(Decision::reason)
+                .containsExactly(Reason.SHAPED, Reason.EXTENDED, Reason.COMPLETED);
+        assertThat(decisions)
+                .extracting(Decision::decidedAtMs)
+                .containsExactly(1_000_000L, appendedMs + 2_000, appendedMs);
+        assertThat(new QueueAudit(List.of(job, extend, done), decisions, List.of(release)).faults(List.of(slots)))
+                .isEmpty();
+    }
+
+    private static Request answer(Release release, RequestKind kind, Result result, long offset) {
+        return Request.builder(release.requestId(), release.client())
+                .kind(kind)
+                .acknowledgement(new Acknowledgement(release.attempt().receipt(), result, null, null))
+                .source(0, offset)
+                .build();
+    }
+
+    private void report(Request answer, long appendMs) {
+        byte[] key = "q".getBytes(StandardCharsets.UTF_8);
+        append(key, new AdmissionAvro().encode(Admission.acknowledgement(answer)), appendMs);
     }
 
     private QueueView view() {

@@ -38,12 +38,18 @@ final class AttemptAudit {
         }
     }
 
-    /** What the acknowledgements of an attempt say: a client, and what was accepted in the order of time. */
+    /**
+     * What the acknowledgements of an attempt say: a client, and what was accepted in the order of the decisions. Their
+     * times can go back, since a task that takes over continues from the time of the last release.
+     */
     private record Acknowledged(String client, List<Accepted> accepted) {
         Stream<Accepted> completions() {
             return accepted.stream().filter(each -> !each.isExtension());
         }
     }
+
+    /** How an attempt has ended, and what was accepted although it had ended. */
+    private record Ended(AttemptEnd end, List<Accepted> late) {}
 
     /**
      * The end of an attempt.
@@ -74,16 +80,17 @@ final class AttemptAudit {
     private final Map<String, Acknowledged> byReceipt = new LinkedHashMap<>();
     private final Map<String, Release> released = new HashMap<>();
 
-    AttemptAudit(List<Request> requests, Map<Request.Source, List<Decision>> decisions, List<Release> releases) {
+    /** @param decisions those of each client in the order of the topic */
+    AttemptAudit(List<Request> requests, List<Decision> decisions, List<Release> releases) {
         releases.stream()
                 .filter(release -> release.attempt() != null)
                 .forEach(release -> released.put(release.attempt().receipt(), release));
-        for (Request request : requests) {
-            decisions.getOrDefault(request.source(), List.of()).stream()
-                    .filter(decision -> decision.reason() == Reason.COMPLETED || decision.reason() == Reason.EXTENDED)
-                    .forEach(decision -> accept(new Accepted(request, decision.decidedAtMs())));
-        }
-        byReceipt.values().forEach(each -> each.accepted.sort(Comparator.comparingLong(Accepted::atMs)));
+        Map<Request.Source, Request> bySource = new HashMap<>();
+        requests.forEach(request -> bySource.put(request.source(), request));
+        decisions.stream()
+                .filter(decision -> decision.reason() == Reason.COMPLETED || decision.reason() == Reason.EXTENDED)
+                .filter(decision -> bySource.containsKey(decision.source()))
+                .forEach(decision -> accept(new Accepted(bySource.get(decision.source()), decision.decidedAtMs())));
     }
 
     private void accept(Accepted accepted) {
@@ -178,29 +185,35 @@ final class AttemptAudit {
         return attempt.releaseAtNanos() > latestMs * NANOS_PER_MS;
     }
 
-    /** Returns the acknowledgements that were accepted although the time of their attempt was over. */
+    /** Returns the acknowledgements that were accepted although their attempt had ended. */
     private Stream<String> outOfTime(Release attempt, InFlightRules rules) {
-        AttemptEnd end = endOf(attempt, rules);
-        return acknowledged(attempt).accepted.stream()
-                .filter(each -> each.atMs > end.atMs || (end.result == null && each.atMs == end.atMs))
-                .map(each -> name(attempt) + " was acknowledged at " + each.atMs + " ms, but ended at " + end.atMs);
+        Ended ended = endingOf(attempt, rules);
+        return ended.late.stream()
+                .map(each ->
+                        name(attempt) + " was acknowledged at " + each.atMs + " ms, but ended at " + ended.end.atMs);
     }
 
     private AttemptEnd endOf(Release attempt, InFlightRules rules) {
+        return endingOf(attempt, rules).end;
+    }
+
+    private Ended endingOf(Release attempt, InFlightRules rules) {
         long startMs = -Math.floorDiv(-attempt.releaseAtNanos(), NANOS_PER_MS);
         long untilMs = startMs + attempt.attempt().ackTimeoutMs();
         boolean isClaimed = false;
-        for (Accepted each : acknowledged(attempt).accepted) {
+        List<Accepted> accepted = acknowledged(attempt).accepted;
+        for (int i = 0; i < accepted.size(); i++) {
+            Accepted each = accepted.get(i);
             if (each.atMs >= untilMs) {
-                break;
+                return new Ended(AttemptEnd.lost(untilMs, isClaimed), accepted.subList(i, accepted.size()));
             }
             if (!each.isExtension()) {
-                return AttemptEnd.completed(each);
+                return new Ended(AttemptEnd.completed(each), accepted.subList(i + 1, accepted.size()));
             }
             isClaimed = true;
             untilMs = Math.max(untilMs, Math.min(each.atMs + rules.ackTimeoutMs(), startMs + rules.maxDurationMs()));
         }
-        return AttemptEnd.lost(untilMs, isClaimed);
+        return new Ended(AttemptEnd.lost(untilMs, isClaimed), List.of());
     }
 
     /** A change of the slots in use. */

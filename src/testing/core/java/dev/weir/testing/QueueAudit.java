@@ -50,7 +50,7 @@ public final class QueueAudit {
     private final Map<BucketId, List<Release>> releasesByBucket = new TreeMap<>();
 
     /**
-     * Creates an audit of all committed records, with those of each client in the order of the topic.
+     * Creates an audit of all committed records, with those of each client in the order of their topic.
      *
      * @param requests requests with the {@link Request.Source} from which they were read
      */
@@ -74,7 +74,7 @@ public final class QueueAudit {
                     .add(release);
         }
         releasesByBucket.forEach((bucket, left) -> left.sort(orderOf(bucket)));
-        attempts = new AttemptAudit(requests, this.decisions, releases);
+        attempts = new AttemptAudit(requests, decisions, releases);
     }
 
     /** The order of a bucket's releases. The sequence of a key starts again at 1 after the key was idle. */

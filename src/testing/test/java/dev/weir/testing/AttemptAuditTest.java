@@ -148,6 +148,22 @@ class AttemptAuditTest extends AuditedHistory {
         assertThat(faults()).containsExactly("q#2 (b) was acknowledged at 120 ms, but ended at 120");
     }
 
+    /** A task that takes over continues from the time of the last release, not from that of the last answer. */
+    @Test
+    void acknowledgements_are_accepted_in_the_order_of_their_decisions_even_if_their_times_go_back() {
+        consume("e", 1);
+        release("e", 1, 400);
+        acknowledge("e", 1, RequestKind.EXTEND, null, 480);
+        acknowledge("e", 1, RequestKind.COMPLETE, Result.DONE, 470);
+        assertThat(faults()).isEmpty();
+    }
+
+    @Test
+    void an_acknowledgement_after_the_end_is_found_even_if_its_time_goes_back() {
+        acknowledge("d", 1, RequestKind.EXTEND, null, 155);
+        assertThat(faults()).containsExactly("q#6 (d) was acknowledged at 155 ms, but ended at 160");
+    }
+
     @Test
     void an_acknowledgement_of_no_attempt_or_by_another_client_is_found() {
         acknowledge("c", 9, RequestKind.EXTEND, null, 370);

@@ -7,14 +7,15 @@ package dev.weir.shape.timer;
  * <pre>
  *   a record appended at a and read at r:               offset ≥ a − r,   because it was appended before it was read
  *   a marker sent by this task at s and appended at a:  offset ≤ a − s,   because it was appended after it was sent
- *   queue time = offset + monotonic time, and never decreases
+ *   queue time = offset + monotonic time, and never decreases while the task is open
  * </pre>
  *
  * <p>The lower bounds alone do not suffice: while the task lags, they are too low by the lag. So a queue releases
  * nothing before the first marker of its task has been read, by which time the lag is gone. Later lag is harmless,
- * since only markers lower the offset. They also correct a monotonic clock that runs fast. A record that is read more
- * than {@value #MAX_OFFSET_AGE_MS} ms after the last correction sets the offset, so that the drift of an idle period
- * does not persist.
+ * since only markers lower the offset. Until the first marker, a task that takes over can date an answer before earlier
+ * answers of its predecessor, though not before the last release. Markers also correct a monotonic clock that runs
+ * fast. A record that is read more than {@value #MAX_OFFSET_AGE_MS} ms after the last correction sets the offset, so
+ * that the drift of an idle period does not persist.
  *
  * <p>If a marker shows that queue time is more than {@value #TOLERANCE_MS} ms ahead, the broker's clock was wrong or
  * was set back, and queue time steps back. For smaller differences, queue time stands still until the broker's time

@@ -13,6 +13,7 @@ import dev.weir.shape.rules.QueueTotal;
 import dev.weir.testing.QueueAudit;
 import java.math.BigInteger;
 import java.util.ArrayList;
+import java.util.Comparator;
 import java.util.List;
 
 /**
@@ -31,6 +32,7 @@ final class QueueInvariants {
     QueueInvariants(Evidence evidence, DecisionsByRequest answers, PolicyVersionHistory rules) {
         this.rules = rules;
         releases = evidence.releases().committed().stream().map(Entry::release).toList();
+        List<Entry> ofQueues = new ArrayList<>();
         for (Entry entry : evidence.requests()) {
             List<Entry> reported = answers.to(entry.place());
             List<Entry> ends = answers.endsOf(entry.place());
@@ -43,10 +45,12 @@ final class QueueInvariants {
                                 && reported.stream().anyMatch(QueueInvariants::isQueued)
                         ? 1
                         : 0;
-                reported.forEach(answer -> decisions.add(answer.decision()));
-                ends.forEach(end -> decisions.add(end.decision()));
+                ofQueues.addAll(reported);
+                ofQueues.addAll(ends);
             }
         }
+        ofQueues.sort(Comparator.comparingInt(Entry::partition).thenComparingLong(Entry::offset));
+        ofQueues.forEach(entry -> decisions.add(entry.decision()));
         audit = new QueueAudit(requests, decisions, releases);
     }
 
