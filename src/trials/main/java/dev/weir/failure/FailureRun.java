@@ -8,12 +8,16 @@ import dev.weir.failure.check.AuditProcess;
 import dev.weir.failure.check.Breach;
 import dev.weir.failure.check.Evidence;
 import dev.weir.failure.check.Oracle;
+import dev.weir.failure.check.PauseInvariant;
+import dev.weir.failure.check.StartInvariant;
 import dev.weir.failure.load.FailurePolicies;
 import dev.weir.failure.load.FailureWorkload;
 import dev.weir.failure.load.PacedLoad;
 import dev.weir.failure.load.Producers;
+import dev.weir.failure.load.StrayAnswers;
 import dev.weir.failure.process.InstanceProcess;
 import dev.weir.failure.process.ProcessClock;
+import dev.weir.failure.process.WorkerProcess;
 import dev.weir.kafka.Topics;
 import dev.weir.rules.PolicyTopic;
 import dev.weir.testing.BrokerCluster;
@@ -42,12 +46,14 @@ import org.apache.kafka.common.TopicPartition;
 final class FailureRun implements AutoCloseable {
 
     private static final Duration PATIENCE = Duration.ofMinutes(10);
+    private static final String PREFIX = "weir.";
     private static final int HOT_FACTOR = 3;
 
     /** The exit code of a JVM that has run its shutdown hooks after SIGTERM. */
     private static final int SIGTERM_EXIT = 143;
 
     private static final Set<String> QUEUES = Set.of("sms", "mail");
+    private static final int WORKERS = 2;
 
     /**
      * The time from applying a change to its {@code effective-from}. Every instance must know the change by then, even
@@ -97,10 +103,13 @@ final class FailureRun implements AutoCloseable {
     private final BrokerCluster brokers;
     private final WeirConfig config;
     private final List<InstanceProcess> instances = new ArrayList<>();
+    private final List<WorkerProcess> workers = new ArrayList<>();
+    private final JobCommands commands;
     private final FailurePolicies rules;
     private final long startNanos = System.nanoTime();
     private RecoveryTimer watch;
     private PacedLoad load;
+    private StrayAnswers answers;
     private int kills;
 
     FailureRun(Setup setup, Path directory, Consumer<String> out) throws Exception {
@@ -111,13 +120,17 @@ final class FailureRun implements AutoCloseable {
         brokers = BrokerCluster.start(directory, BrokerCluster.FAULT_TOLERANT_SIZE);
         config = WeirConfig.builder()
                 .threads(1)
-                .topics("weir.", setup.partitions)
+                .topics(PREFIX, setup.partitions)
                 .kafka("bootstrap.servers", brokers.bootstrapServers())
                 .build();
         for (int i = 1; i <= setup.enforcers; i++) {
             Map<String, String> kafka = new LinkedHashMap<>(setup.kafka);
             kafka.put("bootstrap.servers", brokers.bootstrapServers());
             instances.add(new InstanceProcess("enforcer-" + i, directory, setup.partitions, kafka));
+        }
+        commands = new JobCommands(config, setup.seed);
+        for (int i = 1; i <= WORKERS; i++) {
+            workers.add(new WorkerProcess("worker-" + i, directory, brokers.bootstrapServers(), "workers", PREFIX));
         }
         if (!setup.conditions.skew.isZero()) {
             setClocks();
@@ -150,20 +163,29 @@ final class FailureRun implements AutoCloseable {
             say(fault.toString());
             changeRules();
             int before = watch.recoveries().size();
+            commands.pause();
             perform(fault);
             awaitWithProgress("recovery after " + fault, this::isCalm);
+            commands.resume();
             watch.recoveries()
                     .subList(before, watch.recoveries().size())
                     .forEach(recovery ->
                             say("    %s recovered after %,d ms".formatted(recovery.partition(), recovery.millis())));
         }
         load.stop();
+        answers.stop();
         awaitWithProgress("a decision on each request", () -> watch.answered() >= load.sent());
         Evidence evidence = Evidence.readSettled(config, PATIENCE);
+        List<String> started = new ArrayList<>();
+        for (WorkerProcess worker : workers) {
+            started.addAll(worker.started());
+        }
         for (InstanceProcess instance : instances) {
             stop(instance);
         }
         List<Breach> findings = new ArrayList<>(Oracle.check(evidence));
+        findings.add(PauseInvariant.check(evidence, commands.pauses()));
+        findings.add(StartInvariant.check(evidence, started));
         findings.add(AuditProcess.run(instances.get(0).settings(), directory));
         return new Report(load.sent(), kills, watch.recoveries(), findings);
     }
@@ -174,18 +196,23 @@ final class FailureRun implements AutoCloseable {
                 .apply(PolicyFile.read("initial policies", FailurePolicies.INITIAL), PolicyTopic.Options.DEFAULTS, 0);
         new PolicyTopic(config)
                 .apply(PolicyFile.read("shared policy", FailurePolicies.SHARED), PolicyTopic.Options.DEFAULTS, 0);
+        new PolicyTopic(config).apply(PolicyFile.read("jobs", FailurePolicies.JOBS), PolicyTopic.Options.DEFAULTS, 0);
         for (InstanceProcess instance : instances) {
             instance.start();
         }
         for (InstanceProcess instance : instances) {
             instance.awaitReady();
         }
-        watch = new RecoveryTimer(config);
+        for (WorkerProcess worker : workers) {
+            worker.start();
+        }
+        watch = new RecoveryTimer(config, QUEUES);
         load = new PacedLoad(
-                new FailureWorkload(setup.seed, System::currentTimeMillis, true),
-                new Producers(config, setup.seed, setup.conditions.misplacedPercent),
+                new FailureWorkload(setup.seed, System::currentTimeMillis, true).withJobs(),
+                producers(),
                 setup.perSecond,
                 watch::answered);
+        answers = new StrayAnswers(config, setup.seed, producers());
         say("%d brokers, %d enforcers, %d partitions, %,d requests a second, seed %d"
                 .formatted(
                         BrokerCluster.FAULT_TOLERANT_SIZE,
@@ -194,6 +221,10 @@ final class FailureRun implements AutoCloseable {
                         setup.perSecond,
                         setup.seed));
         awaitWithProgress("the first decisions", () -> watch.answered() > setup.perSecond);
+    }
+
+    private Producers producers() {
+        return new Producers(config, setup.seed, setup.conditions.misplacedPercent);
     }
 
     private void changeRules() throws Exception {
@@ -240,6 +271,13 @@ final class FailureRun implements AutoCloseable {
                 pause(fault, instance, partitions(instance));
             }
             case ROLL -> roll();
+            case KILL_WORKER -> {
+                WorkerProcess worker = workers.get(fault.target() % WORKERS);
+                worker.kill();
+                kills++;
+                Thread.sleep(fault.lastsMs());
+                worker.start();
+            }
             case KILL_BROKER -> killBroker(fault);
             case PAUSE_BROKER -> pause(fault, brokers.brokers().get(fault.target()), everybodys());
             case KILL_BOTH -> {
@@ -270,7 +308,7 @@ final class FailureRun implements AutoCloseable {
             Set<TopicPartition> hit = partitions(instance);
             long askedMs = System.currentTimeMillis();
             stop(instance);
-            watch.hit("ROLL", askedMs, hit, QUEUES);
+            watch.hit("ROLL", askedMs, hit);
             instance.start();
             instance.awaitReady();
         }
@@ -310,7 +348,7 @@ final class FailureRun implements AutoCloseable {
     }
 
     private void hit(InjectedFault fault, Set<TopicPartition> partitions) {
-        watch.hit(fault.kind().name(), System.currentTimeMillis(), partitions, QUEUES);
+        watch.hit(fault.kind().name(), System.currentTimeMillis(), partitions);
     }
 
     /** Returns all partitions, which a fault of a broker affects. */
@@ -341,6 +379,9 @@ final class FailureRun implements AutoCloseable {
     }
 
     private boolean isCalm() throws Exception {
+        for (WorkerProcess worker : workers) {
+            worker.checkAlive();
+        }
         for (InstanceProcess instance : instances) {
             instance.checkAlive();
             instance.awaitReady();
@@ -369,6 +410,10 @@ final class FailureRun implements AutoCloseable {
     public void close() {
         if (watch != null) {
             watch.close();
+        }
+        workers.forEach(WorkerProcess::close);
+        if (answers != null) {
+            answers.close();
         }
         if (load != null) {
             load.close();

@@ -32,6 +32,8 @@ record InjectedFault(Kind kind, int target, long afterMs, long lastsMs) {
         PAUSE(0, false),
         /** The enforcers are stopped and restarted one after the other. */
         ROLL(0, false),
+        /** kill -9 of a worker, which is restarted after a while. */
+        KILL_WORKER(1, false),
         /** kill -9 of a broker, which is restarted after a while. */
         KILL_BROKER(1, true),
         /** A broker is paused for a while. */
@@ -92,7 +94,7 @@ record InjectedFault(Kind kind, int target, long afterMs, long lastsMs) {
                 switch (kind) {
                     case PAUSE -> 8_000 + random.nextInt(8_000);
                     case PAUSE_BROKER -> 1_000 + random.nextInt(11_000);
-                    case KILL_BROKER, KILL_BOTH -> random.nextInt(10_000);
+                    case KILL_BROKER, KILL_BOTH, KILL_WORKER -> random.nextInt(10_000);
                     case KILL_TWICE -> 1_500 + random.nextInt(4_000);
                     case KILL_IN_COMMIT -> random.nextInt(10);
                     case HOT_CLIENT -> 3_000 + random.nextInt(5_000);
@@ -103,9 +105,11 @@ record InjectedFault(Kind kind, int target, long afterMs, long lastsMs) {
 
     @Override
     public String toString() {
-        String who = kind == Kind.KILL_ALL || kind == Kind.ROLL || kind == Kind.HOT_CLIENT
-                ? ""
-                : (kind.broker ? " broker-" : " enforcer-") + (target + 1);
+        String who =
+                switch (kind) {
+                    case KILL_ALL, ROLL, HOT_CLIENT, KILL_WORKER -> "";
+                    default -> (kind.broker ? " broker-" : " enforcer-") + (target + 1);
+                };
         return kind + who + (lastsMs == 0 ? "" : " for " + lastsMs + " ms");
     }
 }

@@ -2,9 +2,12 @@ package dev.weir.failure;
 
 import dev.weir.config.WeirConfig;
 import dev.weir.event.Decision;
+import dev.weir.event.Reason;
+import dev.weir.event.Rejection;
 import dev.weir.fault.UnreadableException;
 import dev.weir.kafka.KafkaSettings;
 import dev.weir.kafka.Topics;
+import dev.weir.wire.DeadLetterHeaders;
 import dev.weir.wire.DecisionCodec;
 import dev.weir.wire.ReleaseCodec;
 import java.nio.charset.StandardCharsets;
@@ -36,9 +39,14 @@ final class RecoveryTimer implements AutoCloseable {
      */
     record Recovery(String cause, TopicPartition partition, long millis) {}
 
+    /** The decisions on what workers report, which is no part of the load. */
+    private static final Set<Reason> ANSWERS_OF_WORKERS =
+            Set.of(Reason.COMPLETED, Reason.EXTENDED, Reason.STALE_ATTEMPT);
+
     private record Hit(String cause, long sinceMs, long atMs, Set<TopicPartition> silent) {}
 
     private final Topics topics;
+    private final Set<String> queues;
     private final int partitions;
     private final KafkaConsumer<byte[], byte[]> consumer;
     private final Thread thread = new Thread(this::run, "watch");
@@ -50,7 +58,9 @@ final class RecoveryTimer implements AutoCloseable {
     private volatile boolean closed;
     private volatile Exception failure;
 
-    RecoveryTimer(WeirConfig config) {
+    /** @param queues queues without key; only their output is that of a partition of admissions */
+    RecoveryTimer(WeirConfig config, Set<String> queues) {
+        this.queues = queues;
         topics = Topics.of(config);
         partitions = config.topics().partitions();
         Properties settings = KafkaSettings.consumer(config);
@@ -68,7 +78,7 @@ final class RecoveryTimer implements AutoCloseable {
         thread.start();
     }
 
-    /** Returns the admissions partition of a queue. */
+    /** Returns the admissions partition of a queue without key. */
     private TopicPartition partitionOf(String queue) {
         int hash = Utils.toPositive(Utils.murmur2(queue.getBytes(StandardCharsets.UTF_8)));
         return new TopicPartition(topics.admissions(), hash % partitions);
@@ -76,11 +86,11 @@ final class RecoveryTimer implements AutoCloseable {
 
     /**
      * Starts to measure the recovery of these partitions, which ends with output written after now. Partitions of
-     * admissions count only if they have queues.
+     * admissions count only if they have queues without key.
      *
      * @param sinceMs the start of the measurement, before now if the instance was reported to stop earlier
      */
-    synchronized void hit(String cause, long sinceMs, Collection<TopicPartition> hit, Collection<String> queues) {
+    synchronized void hit(String cause, long sinceMs, Collection<TopicPartition> hit) {
         Set<TopicPartition> withQueues = new HashSet<>();
         queues.forEach(queue -> withQueues.add(partitionOf(queue)));
         Set<TopicPartition> silent = new HashSet<>(hit);
@@ -107,7 +117,7 @@ final class RecoveryTimer implements AutoCloseable {
         return List.copyOf(recoveries);
     }
 
-    /** Returns the number of requests that have a first decision or a dead letter. */
+    /** Returns the number of requests of the load that have a first decision or a dead letter. */
     synchronized long answered() {
         throwFailure();
         return answered;
@@ -133,19 +143,34 @@ final class RecoveryTimer implements AutoCloseable {
 
     private synchronized void see(ConsumerRecord<byte[], byte[]> record) throws UnreadableException {
         if (record.topic().equals(topics.deadLetters())) {
-            answered++;
-            return;
+            answered += isGivenUp(record) ? 0 : 1;
+        } else if (record.topic().equals(topics.releases())) {
+            queueCame(releases.decode(record.value()).queue(), record.timestamp());
+        } else {
+            see(decisions.decode(record.value()), record.timestamp());
         }
-        if (record.topic().equals(topics.releases())) {
-            came(partitionOf(releases.decode(record.value()).queue()), record.timestamp());
-            return;
+    }
+
+    /** Returns whether the dead letter is that of a request which a queue had admitted before. */
+    private static boolean isGivenUp(ConsumerRecord<byte[], byte[]> letter) {
+        String reason =
+                new String(letter.headers().lastHeader(DeadLetterHeaders.REASON).value(), StandardCharsets.UTF_8);
+        return reason.equals(Rejection.ATTEMPTS_EXHAUSTED.name()) || reason.equals(Rejection.FAILED.name());
+    }
+
+    private void see(Decision decision, long writtenMs) {
+        answered += decision.endsWait() || ANSWERS_OF_WORKERS.contains(decision.reason()) ? 0 : 1;
+        if (decision.queueing() == null) {
+            came(new TopicPartition(topics.requests(), decision.source().partition()), writtenMs);
+        } else {
+            queueCame(decision.queueing().queue(), writtenMs); // decided by the shaping application
         }
-        Decision decision = decisions.decode(record.value());
-        answered += decision.endsWait() ? 0 : 1;
-        TopicPartition partition = decision.queueing() == null
-                ? new TopicPartition(topics.requests(), decision.source().partition())
-                : partitionOf(decision.queueing().queue()); // decided by the shaping application
-        came(partition, record.timestamp());
+    }
+
+    private void queueCame(String queue, long writtenMs) {
+        if (queues.contains(queue)) {
+            came(partitionOf(queue), writtenMs);
+        }
     }
 
     private void came(TopicPartition partition, long writtenMs) {

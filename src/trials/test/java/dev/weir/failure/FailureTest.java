@@ -3,8 +3,11 @@ package dev.weir.failure;
 import static org.assertj.core.api.Assertions.assertThat;
 
 import dev.weir.failure.check.Breach;
+import dev.weir.failure.check.Oracle;
+import dev.weir.failure.check.PauseInvariant;
 import dev.weir.failure.check.ReservationInvariant;
 import dev.weir.failure.check.SharedLimitInvariant;
+import dev.weir.failure.check.StartInvariant;
 import java.io.PrintStream;
 import java.nio.file.Path;
 import java.util.List;
@@ -24,8 +27,9 @@ class FailureTest {
     void all_invariants_hold_when_enforcers_and_a_broker_are_killed() throws Exception {
         List<InjectedFault> schedule = List.of(
                 new InjectedFault(InjectedFault.Kind.KILL_IN_COMMIT, 0, 0, 3),
-                new InjectedFault(InjectedFault.Kind.KILL_BOTH, 1, 10_000, 1_000));
-        FailureRun.Setup setup = new FailureRun.Setup(11, schedule, 2, 4, 100, FailureRun.Conditions.USUAL, Map.of());
+                new InjectedFault(InjectedFault.Kind.KILL_WORKER, 0, 0, 1_000),
+                new InjectedFault(InjectedFault.Kind.KILL_BOTH, 1, 1_000, 1_000));
+        FailureRun.Setup setup = new FailureRun.Setup(11, schedule, 2, 4, 40, FailureRun.Conditions.USUAL, Map.of());
         PrintStream out = System.out;
         try (FailureRun run = new FailureRun(setup, directory, out::println)) {
             FailureRun.Report report = run.run();
@@ -48,7 +52,13 @@ class FailureTest {
             assertThat(count(report, ReservationInvariant.SETTLEMENT, "refunded tokens"))
                     .isPositive();
             assertThat(count(report, SharedLimitInvariant.NAME, "reservations")).isPositive();
-            assertThat(report.kills()).isEqualTo(3);
+            assertThat(count(report, Oracle.SLOTS, "retries")).isPositive();
+            assertThat(count(report, Oracle.SLOTS, "completed")).isPositive();
+            assertThat(count(report, Oracle.SLOTS, "stale attempt")).isPositive();
+            assertThat(count(report, StartInvariant.NAME, "started")).isPositive();
+            assertThat(count(report, PauseInvariant.NAME, "other releases meanwhile"))
+                    .isPositive();
+            assertThat(report.kills()).isEqualTo(4);
             assertThat(report.recoveries()).hasSizeGreaterThan(4); // at least one per partition
         }
     }

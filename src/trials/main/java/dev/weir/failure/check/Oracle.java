@@ -8,6 +8,9 @@ import java.util.Set;
 /** The check of the records of a run against all invariants, which hold whatever was killed during the run. */
 public final class Oracle {
 
+    /** The name of the invariant of slots and attempts. */
+    public static final String SLOTS = QueueInvariants.SLOTS;
+
     private Oracle() {}
 
     /** Checks every invariant, and returns a result for each. */
@@ -29,6 +32,7 @@ public final class Oracle {
                 AbortedOutputInvariant.check(evidence, answers, shared, order),
                 SharedLimitInvariant.check(ordered, rules)));
         findings.addAll(ReservationInvariant.check(ordered, rules));
+        findings.add(queues.withinSlots());
         return findings;
     }
 

@@ -14,13 +14,27 @@ import dev.weir.testing.QueueAudit;
 import java.math.BigInteger;
 import java.util.ArrayList;
 import java.util.Comparator;
+import java.util.EnumSet;
 import java.util.List;
+import java.util.Locale;
+import java.util.Set;
 
 /**
  * The invariants of requests that were sent to queues. Repeats are not checked, because they only receive
  * the first decision again.
  */
 final class QueueInvariants {
+
+    /** The name of the invariant of slots and attempts. */
+    static final String SLOTS = "12 queues-within-slots";
+
+    private static final Set<Reason> OF_ATTEMPTS = EnumSet.of(
+            Reason.COMPLETED,
+            Reason.EXTENDED,
+            Reason.STALE_ATTEMPT,
+            Reason.ATTEMPTS_EXHAUSTED,
+            Reason.FAILED,
+            Reason.IN_FLIGHT);
 
     private final PolicyVersionHistory rules;
     private final List<Request> requests = new ArrayList<>();
@@ -63,9 +77,8 @@ final class QueueInvariants {
     }
 
     /**
-     * Checks that each queued request is released, expires, is evicted or cancelled, exactly once, that a release has
-     * the content of its request, that attempts begin and end as their queue permits, and that the audit finds nothing
-     * else.
+     * Checks that each queued request is released, expires, is evicted, cancelled, purged or given up, exactly once, that
+     * a release has the content of its request, and that the audit finds nothing else.
      */
     Breach endedOnce(List<Mismatch> otherwise) {
         Breach.Notes notes = new Breach.Notes("4 queued-ended-once", "queued", "released", "expired");
@@ -74,6 +87,8 @@ final class QueueInvariants {
                 notes.count("expired");
             } else if (decision.reason() == Reason.EVICTED) {
                 notes.count("evicted");
+            } else if (decision.reason() == Reason.PURGED) {
+                notes.count("purged");
             } else if (decision.reason() == Reason.CANCELLED && decision.outcome() == Outcome.DENIED) {
                 notes.count("cancelled");
             }
@@ -83,14 +98,34 @@ final class QueueInvariants {
                 "released",
                 releases.stream().filter(release -> !release.isRetry()).count());
         otherwise.forEach(difference -> notes.fault(difference.toString()));
-        List.of(audit.answers(), audit.withdrawals(), audit.contents(), audit.acknowledgements())
-                .forEach(faults -> faults.forEach(notes::fault));
+        List.of(audit.answers(), audit.withdrawals(), audit.contents()).forEach(faults -> faults.forEach(notes::fault));
         rules.queues().values().stream()
                 .filter(versions -> versions.size() == 1)
-                .forEach(versions -> {
-                    audit.expiries(versions.get(0)).forEach(notes::fault);
-                    audit.attempts(versions.get(0)).forEach(notes::fault);
-                });
+                .forEach(versions -> audit.expiries(versions.get(0)).forEach(notes::fault));
+        return notes.done();
+    }
+
+    /**
+     * Checks that no bucket has more in flight than it, its tiers and clients have slots, that the attempts of each request
+     * are released once each, one after the other and no more than permitted, and that only their clients end them.
+     */
+    Breach withinSlots() {
+        Breach.Notes notes = new Breach.Notes(SLOTS, "attempts", "retries");
+        for (Release release : releases) {
+            if (release.attempt() != null) {
+                notes.count("attempts");
+                notes.count("retries", release.isRetry() ? 1 : 0);
+            }
+        }
+        for (Decision decision : decisions) {
+            if (OF_ATTEMPTS.contains(decision.reason())) {
+                notes.count(decision.reason().name().toLowerCase(Locale.ROOT).replace('_', ' '));
+            }
+        }
+        audit.acknowledgements().forEach(notes::fault);
+        rules.queues().values().stream()
+                .filter(versions -> versions.size() == 1)
+                .forEach(versions -> audit.attempts(versions.get(0)).forEach(notes::fault));
         return notes.done();
     }
 

@@ -144,6 +144,27 @@ public final class FailurePolicies {
                 limits: [{algorithm: concurrency, limit: 12, ttl: 3s}]
             """;
 
+    /** The keys of the queue of {@link #JOBS}. */
+    public static final List<String> POOLS = List.of("a", "b", "c");
+
+    /** A queue whose workers acknowledge releases. */
+    public static final String JOBS = """
+            policies:
+              - {id: jobs, layer: queues, match: {endpoint: /jobs}, queue: jobs}
+            queues:
+              - id: jobs
+                key: [pool]
+                max-in-flight: 3
+                max-in-flight-per-client: 2
+                ack-timeout: 10s
+                max-duration: 20s
+                max-attempts: 3
+                retry-backoff: 200ms
+                capacity: 30
+                tiers:
+                  gold: {priority: 1, max-in-flight: 2}
+            """;
+
     /** The definitions of changed policies. They are formatted with two numbers, the second of which is greater. */
     private static final List<String> CHANGED = List.of(
             "id: free, match: {tier: free}, limits: [{algorithm: token-bucket, limit: %1$d, per: 1s, burst: %2$d}]",

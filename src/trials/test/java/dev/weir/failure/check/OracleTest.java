@@ -82,7 +82,7 @@ class OracleTest {
     @Test
     void a_run_without_failures_satisfies_all_invariants() {
         List<Breach> findings = Oracle.check(evidence);
-        assertThat(findings).hasSize(10).allMatch(Breach::isOk);
+        assertThat(findings).hasSize(11).allMatch(Breach::isOk);
         Set<Reason> reasons = new HashSet<>();
         evidence.decisions()
                 .committed()
