@@ -20,6 +20,9 @@ final class ThreadPace {
     private static final int RECORDS_A_CHECK = 16;
 
     private static final long SHRINK_NANOS = TimeUnit.SECONDS.toNanos(1);
+    /** How long a poll lasts while a timer is late. */
+    private static final long LATE_POLL_NANOS = TimeUnit.MILLISECONDS.toNanos(10);
+
     private static final long NANOS_PER_MS = TimeUnit.MILLISECONDS.toNanos(1);
 
     private final CommitPace pace;
@@ -68,6 +71,7 @@ final class ThreadPace {
         private final ProcessorContext<?, ?> context;
         private final long everyNanos;
         private long dueNanos;
+        private boolean isLate; // a poll has ended because it was due, and it did not run
 
         private Timer(ProcessorContext<?, ?> context, long everyNanos) {
             this.context = context;
@@ -77,6 +81,20 @@ final class ThreadPace {
 
         void restart() {
             dueNanos = DueTime.after(nanos(), everyNanos);
+            isLate = false;
+        }
+
+        /**
+         * Returns when a poll ends for this timer. It runs after that poll, unless its task is being restored, or the
+         * wall clock, which Kafka Streams uses, was set back.
+         */
+        private long pollUntilNanos(long nowNanos) {
+            if (dueNanos > nowNanos) {
+                return dueNanos;
+            }
+            long untilNanos = isLate ? nowNanos + LATE_POLL_NANOS : nowNanos;
+            isLate = true;
+            return untilNanos;
         }
 
         void cancel() {
@@ -100,7 +118,7 @@ final class ThreadPace {
             shrunkNanos = nowNanos;
             cacheOwners.forEach(CacheOwner::shrinkCaches);
         }
-        long dueNanos = dueNanos();
+        long dueNanos = dueNanos(nowNanos);
         if (dueNanos == DueTime.NEVER) {
             return timeout;
         }
@@ -109,11 +127,11 @@ final class ThreadPace {
         return left.compareTo(timeout) < 0 ? left : timeout;
     }
 
-    /** Returns when the next commit or timer is due, {@link DueTime#NEVER} if none is. */
-    private long dueNanos() {
+    /** Returns when a poll ends for the next commit or timer, {@link DueTime#NEVER} if for none. */
+    private long dueNanos(long nowNanos) {
         long dueNanos = lastWorked == null ? DueTime.NEVER : pace.dueNanos();
         for (Timer timer : timers) {
-            dueNanos = Math.min(dueNanos, timer.dueNanos);
+            dueNanos = Math.min(dueNanos, timer.pollUntilNanos(nowNanos));
         }
         return dueNanos;
     }

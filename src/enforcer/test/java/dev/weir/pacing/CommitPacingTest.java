@@ -128,6 +128,14 @@ class CommitPacingTest {
         assertThat(seen).contains("short");
     }
 
+    /** Its task is being restored, or the wall clock was set back. */
+    @Test
+    void a_timer_that_is_late_does_not_end_polls_at_once() {
+        new PacedContext<>(context, pace).schedule(SHORT, PunctuationType.WALL_CLOCK_TIME, atMs -> {});
+        await("the timer is due", PATIENCE, () -> pace.startPoll(LONG).isZero());
+        assertThat(pace.startPoll(LONG)).isPositive().isLessThanOrEqualTo(SHORT);
+    }
+
     @Test
     void timers_of_a_task_that_was_closed_end_no_poll() {
         new PacedContext<>(context, pace).schedule(SHORT, PunctuationType.WALL_CLOCK_TIME, atMs -> {});
