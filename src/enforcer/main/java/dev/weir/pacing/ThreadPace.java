@@ -20,6 +20,7 @@ final class ThreadPace {
     private static final int RECORDS_A_CHECK = 16;
 
     private static final long SHRINK_NANOS = TimeUnit.SECONDS.toNanos(1);
+
     /** How long a poll lasts while a timer is late. */
     private static final long LATE_POLL_NANOS = TimeUnit.MILLISECONDS.toNanos(10);
 
@@ -85,8 +86,8 @@ final class ThreadPace {
         }
 
         /**
-         * Returns when a poll ends for this timer. It runs after that poll, unless its task is being restored, or the
-         * wall clock, which Kafka Streams uses, was set back.
+         * Returns when a poll ends for this timer. Kafka Streams runs the timer after that poll, unless the task is
+         * suspended, or the wall clock, by which it runs timers, was set back.
          */
         private long pollUntilNanos(long nowNanos) {
             if (dueNanos > nowNanos) {

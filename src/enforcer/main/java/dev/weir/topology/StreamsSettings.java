@@ -94,7 +94,7 @@ public final class StreamsSettings {
         settings.put(StreamsConfig.ENSURE_EXPLICIT_INTERNAL_RESOURCE_NAMING_CONFIG, true);
         settings.put(StreamsConfig.STATESTORE_CACHE_MAX_BYTES_CONFIG, 0);
         // Polls end when records arrive and when timers are due: see ThreadPace. Other events, such as a task that was
-        // restored, wait for the end of a poll, and each poll costs an idle thread some 0.3 ms.
+        // restored, wait for the end of a poll. Each poll takes about half a millisecond of processor time.
         settings.putIfAbsent(StreamsConfig.POLL_MS_CONFIG, 50);
         // A killed instance keeps its stores: on the same disk, it restores what RocksDB had not flushed (KIP-892).
         settings.put(StreamsConfig.TRANSACTIONAL_STATE_STORES_CONFIG, true);

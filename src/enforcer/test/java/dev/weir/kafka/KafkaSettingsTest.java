@@ -46,6 +46,34 @@ class KafkaSettingsTest {
     }
 
     @Test
+    void no_client_reports_its_metrics_unless_the_kafka_section_says_so() {
+        assertThat(reporters(WeirConfig.DEFAULTS)).containsOnly(", false");
+        String jmx = "org.apache.kafka.common.metrics.JmxReporter";
+        assertThat(reporters(WeirConfig.DEFAULTS
+                        .withKafka("metric.reporters", jmx)
+                        .withKafka("enable.metrics.push", "true")))
+                .containsOnly(jmx + ", true");
+    }
+
+    /** Returns to what Weir's own clients, Kafka Streams and its clients report their metrics. */
+    private static List<String> reporters(WeirConfig config) {
+        List<Map<?, ?>> clients = new ArrayList<>(
+                List.of(KafkaSettings.admin(config), KafkaSettings.producer(config), KafkaSettings.consumer(config)));
+        for (Properties streams : List.of(StreamsSettings.deciding(config), StreamsSettings.shaping(config))) {
+            StreamsConfig ofStreams = new StreamsConfig(streams);
+            clients.add(streams);
+            clients.add(ofStreams.getMainConsumerConfigs("weir", "weir", 0));
+            clients.add(ofStreams.getRestoreConsumerConfigs("weir"));
+            clients.add(ofStreams.getGlobalConsumerConfigs("weir"));
+            clients.add(ofStreams.getProducerConfigs("weir"));
+            clients.add(ofStreams.getAdminConfigs("weir"));
+        }
+        return clients.stream()
+                .map(client -> client.get("metric.reporters") + ", " + client.get("enable.metrics.push"))
+                .toList();
+    }
+
+    @Test
     void settings_for_all_clients_override_weirs_for_one() {
         WeirConfig config = WeirConfig.DEFAULTS
                 .withKafka("linger.ms", "7")

@@ -128,7 +128,7 @@ class CommitPacingTest {
         assertThat(seen).contains("short");
     }
 
-    /** Its task is being restored, or the wall clock was set back. */
+    /** Its task is suspended, or the wall clock was set back. */
     @Test
     void a_timer_that_is_late_does_not_end_polls_at_once() {
         new PacedContext<>(context, pace).schedule(SHORT, PunctuationType.WALL_CLOCK_TIME, atMs -> {});

@@ -37,8 +37,8 @@ public final class KafkaSettings {
 
     /**
      * What all of Weir's Kafka clients leave out, unless the configuration says otherwise. Kafka Streams has some hundred
-     * metrics for each store. Registering them for JMX, and naming them for brokers that collect metrics of clients
-     * (KIP-714), takes a third of the time in which a task starts or ends.
+     * metrics for each store. While tasks start and end, the stream threads would register them for JMX, and name them
+     * for brokers that collect metrics of clients (KIP-714).
      */
     public static final Map<String, String> WITHOUT_REPORTERS = Map.of(
             CommonClientConfigs.METRIC_REPORTER_CLASSES_CONFIG, "",
