@@ -161,8 +161,8 @@ final class RestartCheck {
         }
         shape.init(context);
         for (String queue : SchedulePolicies.QUEUES) {
-            QueueView is = view(queues, task, instance, queue);
-            QueueView was = view(instance.queues, task, instance, queue);
+            QueueView is = view(queues, task, queue);
+            QueueView was = view(instance.queues, task, queue);
             if (!Objects.equals(kept(is), kept(was))) {
                 throw new Violation(RESTORED_AS_IT_WAS, task + " has\n  " + was + ", a restored task\n  " + is);
             }
@@ -184,7 +184,7 @@ final class RestartCheck {
                 : new QueueView.OneBucket(((QueueView.OneBucket) buckets).released(), null);
     }
 
-    private static QueueView view(QueueRegistry queues, SimulatedTask task, SimulatedInstance instance, String queue) {
+    private static QueueView view(QueueRegistry queues, SimulatedTask task, String queue) {
         return queues.query(
                         task.slot.partition(),
                         Duration.ZERO,
