@@ -2,6 +2,7 @@ package dev.weir.shape.fair;
 
 import dev.weir.shape.fair.FlowOrder.MemberTag;
 import dev.weir.shape.fair.FlowOrder.Tags;
+import dev.weir.shape.rules.QueueRules;
 import java.util.ArrayList;
 import java.util.Comparator;
 import java.util.HashMap;
@@ -74,7 +75,7 @@ import java.util.TreeSet;
 public final class StartTimeFairQueue<K> {
 
     /** The largest cost; a larger one counts as this. */
-    static final long MAX_COST = 1L << 61;
+    static final long MAX_COST = QueueRules.MAX_SERVICE;
 
     /**
      * The tag of a member.

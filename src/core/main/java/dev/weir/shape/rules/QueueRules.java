@@ -57,6 +57,9 @@ public record QueueRules(
     public static final int MAX_TIERS = 1_000;
     public static final long MIN_COST_BOUND = 1_000;
 
+    /** The most service that is counted for one request. */
+    public static final long MAX_SERVICE = 1L << 61;
+
     private static final long HOUR_MS = 3_600_000;
 
     /** @throws IllegalArgumentException if a part is out of its range; the message starts with the part's name */
@@ -200,12 +203,15 @@ public record QueueRules(
      * 2012).
      *
      * @param durationMs how long it occupies slots
+     * @return at most {@link #MAX_SERVICE}, if the duration is that of an attempt
      */
     public long service(long cost, long durationMs) {
         if (inFlight == null) {
             return cost;
         }
-        long ofRate = Math.min(cost, inFlight.most()) * -Math.floorDiv(-inFlight.most() * perMs, limit);
+        long each = -Math.floorDiv(-inFlight.most() * perMs, limit);
+        long tokens = Math.min(cost, inFlight.most());
+        long ofRate = tokens > MAX_SERVICE / each ? MAX_SERVICE : tokens * each;
         return Math.max(inFlight.slots(cost) * durationMs, ofRate);
     }
 
