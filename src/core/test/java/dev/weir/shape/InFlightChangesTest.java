@@ -19,6 +19,7 @@ import java.util.List;
 import java.util.Map;
 import java.util.Random;
 import java.util.Set;
+import org.junit.jupiter.api.Tag;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.CsvSource;
@@ -28,6 +29,7 @@ import org.junit.jupiter.params.provider.ValueSource;
  * Tests that queues with slots keep their laws while operators pause, drain, purge and resume them and their keys, and
  * while their rules change: slots, caps, rates, priorities, and whether workers acknowledge at all.
  */
+@Tag("slow")
 class InFlightChangesTest {
 
     private static final int STEPS = 1_200;
@@ -38,9 +40,13 @@ class InFlightChangesTest {
     @CsvSource({"false, 1000", "true, 1000", "true, 2"})
     void commands_and_changes_of_rules_break_no_law(boolean isKeyed, int hotKeys) {
         Map<Reason, Integer> seen = new EnumMap<>(Reason.class);
+        int expiredRetries = 0;
         for (long seed = 1; seed <= Effort.times(10); seed++) {
-            run(seed, isKeyed, hotKeys).forEach((reason, count) -> seen.merge(reason, count, Integer::sum));
+            ModelledQueue run = run(seed, isKeyed, hotKeys);
+            run.seen.forEach((reason, count) -> seen.merge(reason, count, Integer::sum));
+            expiredRetries += run.expiredRetries;
         }
+        assertThat(expiredRetries).as("retries that expired").isPositive();
         assertThat(seen)
                 .containsKeys(
                         Reason.SHAPED,
@@ -138,7 +144,7 @@ class InFlightChangesTest {
         queue.carryOut(queue.shaper.refresh(nowMs * QueueHarness.MS));
     }
 
-    private static Map<Reason, Integer> run(long seed, boolean isKeyed, int hotKeys) {
+    private static ModelledQueue run(long seed, boolean isKeyed, int hotKeys) {
         Random random = new Random(seed);
         QueueRules first = ModelledQueue.randomRules(random)
                 .key(isKeyed ? List.of(ModelledQueue.FIELD) : List.of())
@@ -155,7 +161,7 @@ class InFlightChangesTest {
             }
         }
         run.finish();
-        return run.seen;
+        return run;
     }
 
     private static void act(ModelledQueue run, Random random, int step) {

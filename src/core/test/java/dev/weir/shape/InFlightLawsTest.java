@@ -18,6 +18,7 @@ import java.util.List;
 import java.util.Map;
 import java.util.OptionalLong;
 import java.util.Random;
+import org.junit.jupiter.api.Tag;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.ValueSource;
 
@@ -26,6 +27,7 @@ import org.junit.jupiter.params.provider.ValueSource;
  * between, and with few keys on the heap. A {@linkplain InFlightModel model} says what each answer and release must be. In most runs,
  * a tier or a client has fewer slots than the bucket.
  */
+@Tag("slow")
 class InFlightLawsTest {
 
     private static final int STEPS = Effort.times(700);

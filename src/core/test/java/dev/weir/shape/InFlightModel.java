@@ -39,6 +39,7 @@ final class InFlightModel {
         final long cost;
         final long number;
         final long expiresAtMs; // before its first attempt
+        final long deadlineMs; // of later ones
         State state = State.WAITING;
         int attempt;
         int failures;
@@ -47,7 +48,7 @@ final class InFlightModel {
         long untilMs;
         boolean isClaimed;
 
-        Job(String id, Flow flow, String key, long cost, long number, long expiresAtMs) {
+        Job(String id, Flow flow, String key, long cost, long number, long expiresAtMs, long deadlineMs) {
             this.id = id;
             client = flow.value();
             tier = flow.tier();
@@ -55,10 +56,16 @@ final class InFlightModel {
             this.cost = cost;
             this.number = number;
             this.expiresAtMs = expiresAtMs;
+            this.deadlineMs = deadlineMs;
         }
 
         Flow flow() {
             return new Flow(tier, client);
+        }
+
+        @Override
+        public String toString() {
+            return id + " " + state + ", cost " + cost + ", until " + latestStartMs();
         }
 
         boolean sharesFlowWith(Job other) {
@@ -67,6 +74,16 @@ final class InFlightModel {
 
         boolean waits() {
             return state == State.WAITING || state == State.BACKOFF;
+        }
+
+        /** Returns the last time at which its next attempt may start. */
+        long latestStartMs() {
+            return state == State.WAITING ? expiresAtMs : deadlineMs;
+        }
+
+        /** Returns whether it has waited for its turn for too long. Nothing expires during a backoff. */
+        boolean hasExpired(long nowMs) {
+            return mayGo(nowMs) && latestStartMs() <= nowMs;
         }
 
         boolean mayGo(long nowMs) {

@@ -43,6 +43,9 @@ final class ModelledQueue {
     /** The slowest rate of {@link #randomRules}, and how long it delays a request after those before at most. */
     static final int SLOWEST_A_SECOND = 100;
 
+    /** How late a request can expire that expires before others of its flow which arrived earlier. */
+    private static final int TIMER_MS = 100;
+
     static final int LONGEST_PACE_MS = 3 * 1_000 / SLOWEST_A_SECOND + 2;
 
     final QueueHarness queue;
@@ -54,6 +57,7 @@ final class ModelledQueue {
     private final Map<String, Long> lastReleasesMs = new HashMap<>(); // by key
     private final String name;
     private final int maxCost;
+    int expiredRetries;
     private int releasesSeen;
     private int givenUpSeen;
     private int decisionsSeen;
@@ -127,11 +131,15 @@ final class ModelledQueue {
         QueueRules current = rules();
         String tier = TIERS[random.nextInt(TIERS.length)];
         Flow flow = new Flow(tier == null ? "" : tier, "c" + random.nextInt(3));
-        long expiresAtMs = current.maxWaitMs() == QueueRules.NO_MAX_WAIT ? Long.MAX_VALUE : nowMs + current.maxWaitMs();
+        Long deadlineMs = random.nextInt(4) == 0 ? nowMs + 1 + random.nextInt(300) : null;
+        long latestMs = deadlineMs == null ? Long.MAX_VALUE : deadlineMs;
+        long expiresAtMs = current.maxWaitMs() == QueueRules.NO_MAX_WAIT
+                ? latestMs
+                : Math.min(latestMs, nowMs + current.maxWaitMs());
         String key = anyKey(random);
-        Job job = new Job("r" + step, flow, key, random.nextInt(maxCost + 1), queue.number, expiresAtMs);
+        Job job = new Job("r" + step, flow, key, random.nextInt(maxCost + 1), queue.number, expiresAtMs, latestMs);
         Admission admission =
-                QueueHarness.admission(RequestKind.CONSUME, job.id, job.client, tier, job.cost, null, key(key));
+                QueueHarness.admission(RequestKind.CONSUME, job.id, job.client, tier, job.cost, deadlineMs, key(key));
         List<Job> evictable = model.waiting(key) < current.capacity() ? List.of() : model.evictable(key, flow.tier());
         Reason expected = expectedOf(job, evictable);
         int before = queue.decisions.size();
@@ -271,7 +279,7 @@ final class ModelledQueue {
         releasesSeen = queue.releases.size();
         assertThat(model.live())
                 .as(context + ": expired")
-                .noneMatch(job -> job.state == State.WAITING && job.expiresAtMs <= nowMs);
+                .noneMatch(job -> job.hasExpired(nowMs - (job.state == State.WAITING ? TIMER_MS : 0)));
         assertThat(queue.shaper.needsTime())
                 .as(context + ": whether the time is needed")
                 .isEqualTo(!model.live().isEmpty());
@@ -286,8 +294,8 @@ final class ModelledQueue {
             seen.merge(decision.reason(), 1, Integer::sum);
             Job job = decision.endsWait() ? model.job(decision.requestId()) : null;
             if (decision.outcome() == Outcome.EXPIRED) {
-                assertThat(job.state).as(context + ", " + decision).isEqualTo(State.WAITING);
-                assertThat(job.expiresAtMs).as(context + ", " + decision).isLessThanOrEqualTo(nowMs);
+                assertThat(job.hasExpired(nowMs)).as(context + ", " + decision).isTrue();
+                expiredRetries += job.state == State.BACKOFF ? 1 : 0;
                 model.end(job);
             } else if (decision.endsWait()) {
                 assertThat(ends.remove(job.id)).as(context + ", " + decision).isEqualTo(decision.reason());
@@ -334,6 +342,7 @@ final class ModelledQueue {
                 .as(what + " although a higher priority waits")
                 .noneMatch(other -> model.priority(other) > model.priority(job));
         long atMs = -Math.floorDiv(-release.releaseAtNanos(), MS);
+        assertThat(atMs).as(what + ", after " + job).isLessThanOrEqualTo(job.latestStartMs());
         model.start(job, atMs);
         lastReleasesMs.merge(job.key, atMs, Math::max);
         InFlightRules slots = rules().inFlight();

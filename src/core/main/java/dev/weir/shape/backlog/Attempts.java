@@ -60,11 +60,16 @@ public final class Attempts {
             .thenComparing(one -> one.place.flow())
             .thenComparingLong(one -> one.place.position());
 
+    private static final Comparator<Head> EXPIRES_FIRST = Comparator.comparingLong(Head::expiresAtMs)
+            .thenComparing(Head::flow)
+            .thenComparingLong(head -> head.place().position());
+
     /** A request that waits for another attempt. Those that have waited for their time can have the number of others. */
     private record Numbered(long number, Place place) {}
 
     private NavigableSet<Timed> timed = Collections.emptyNavigableSet();
     private NavigableMap<Flow, TreeMap<Long, Head>> due = Collections.emptyNavigableMap(); // by position
+    private NavigableSet<Head> expiring = Collections.emptyNavigableSet(); // those due that have a deadline
     private NavigableSet<Numbered> waiting = Collections.emptyNavigableSet(); // those in backoff or due
     private long lastPosition = -1;
     private long dueCount;
@@ -78,6 +83,7 @@ public final class Attempts {
         if (inFlight == InFlightCounts.NONE) {
             timed = new TreeSet<>(SOONEST_FIRST);
             due = new TreeMap<>();
+            expiring = new TreeSet<>(EXPIRES_FIRST);
             waiting = new TreeSet<>(OLDEST_FIRST);
             inFlight = new InFlightCounts();
             slotsByValue = new HashMap<>();
@@ -145,7 +151,11 @@ public final class Attempts {
     /** Adds a request in backoff whose time is over. */
     void addDue(Place place, Attempted attempted) {
         makeRoom();
-        due.computeIfAbsent(place.flow(), flow -> new TreeMap<>()).put(place.position(), Head.of(place, attempted));
+        Head retry = Head.of(place, attempted);
+        due.computeIfAbsent(place.flow(), flow -> new TreeMap<>()).put(place.position(), retry);
+        if (retry.expiresAtMs() != DueTime.NEVER) {
+            expiring.add(retry);
+        }
         waiting.add(new Numbered(attempted.request().number(), place));
         lastPosition = Math.max(lastPosition, place.position());
         dueCount++;
@@ -166,7 +176,7 @@ public final class Attempts {
             return false;
         }
         TreeMap<Long, Head> retries = due.get(place.flow());
-        retries.remove(place.position());
+        expiring.remove(retries.remove(place.position()));
         if (retries.isEmpty()) {
             due.remove(place.flow());
         }
@@ -195,6 +205,11 @@ public final class Attempts {
     Head firstDue(Flow flow) {
         TreeMap<Long, Head> retries = due.get(flow);
         return retries == null ? null : retries.firstEntry().getValue();
+    }
+
+    /** Returns the retry that is due whose deadline comes first; null if none has a deadline. */
+    Head firstToExpire() {
+        return expiring.isEmpty() ? null : expiring.first();
     }
 
     boolean hasDue() {

@@ -316,16 +316,25 @@ public final class WaitingRequests {
 
     /** Returns when the next request may expire, in milliseconds; {@link DueTime#NEVER} if none ever does. */
     public long nextExpiryMs() {
-        return flowTable.flows() == 0
-                ? DueTime.NEVER
-                : Math.min(flowTable.soonestExpiry().head().expiresAtMs(), expiryTimers.dueMs());
+        Head soonest = soonestToExpire();
+        return Math.min(soonest == null ? DueTime.NEVER : soonest.expiresAtMs(), expiryTimers.dueMs());
+    }
+
+    /** Returns the head of a flow, or the retry that is due, that expires first; null if there is none. */
+    private Head soonestToExpire() {
+        Head retry = attempts.firstToExpire();
+        if (flowTable.flows() == 0) {
+            return retry;
+        }
+        Head head = flowTable.soonestExpiry().head();
+        return retry == null || head.expiresAtMs() <= retry.expiresAtMs() ? head : retry;
     }
 
     /** Returns the place of a request that has expired; null if there is none, or if the budget is spent. */
     public Place nextExpired(long nowMs, WorkBudget budget) {
-        FlowQueue soonest = flowTable.soonestExpiry();
-        if (soonest != null && soonest.head().expiresAtMs() <= nowMs) {
-            return budget.trySpend() ? soonest.head().place() : null;
+        Head soonest = soonestToExpire();
+        if (soonest != null && soonest.expiresAtMs() <= nowMs) {
+            return budget.trySpend() ? soonest.place() : null;
         }
         return expiryTimers.nextDue(nowMs, budget);
     }
@@ -541,9 +550,8 @@ public final class WaitingRequests {
 
     /** Returns a time before which no waiting request expires, in milliseconds; {@link DueTime#NEVER} if none does. */
     public long soonestExpiryMs() {
-        return flowTable.flows() == 0
-                ? DueTime.NEVER
-                : Math.min(flowTable.soonestExpiry().head().expiresAtMs(), expiryTimers.soonestMs());
+        Head soonest = soonestToExpire();
+        return Math.min(soonest == null ? DueTime.NEVER : soonest.expiresAtMs(), expiryTimers.soonestMs());
     }
 
     /** Returns bounds of what leaves before a request of this cost that arrives now in a flow. */
