@@ -19,8 +19,10 @@ import com.tngtech.archunit.lang.ArchRule;
 import java.util.ArrayList;
 import java.util.List;
 import org.apache.kafka.clients.admin.Admin;
+import org.junit.jupiter.api.Tag;
 
 /** Checks which packages use which other packages. */
+@Tag("slow")
 @AnalyzeClasses(packages = "dev.weir", importOptions = LayeringTest.WithoutTests.class)
 class LayeringTest {
 

@@ -19,9 +19,11 @@ import java.util.Set;
 import java.util.TreeMap;
 import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.BeforeEach;
+import org.junit.jupiter.api.Tag;
 import org.junit.jupiter.api.Test;
 
 /** The list of queues, of two instances. */
+@Tag("slow")
 class DrainingQueuesTest {
 
     private static final String TOKEN = "a-token-of-the-draining-test";

@@ -17,6 +17,7 @@ import java.util.List;
 import java.util.Map;
 import java.util.SplittableRandom;
 import java.util.stream.Stream;
+import org.junit.jupiter.api.Tag;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.MethodSource;
@@ -25,6 +26,7 @@ import org.junit.jupiter.params.provider.MethodSource;
  * The law of settlement for shared limits: with each reservation replaced by a request that had its final cost at its
  * original time, the limit would have allowed all that was allowed, by the leases of any holder.
  */
+@Tag("slow")
 class SharedReservationModelTest {
 
     private static final int SEEDS = Effort.times(60);

@@ -16,12 +16,14 @@ import java.util.List;
 import java.util.Map;
 import java.util.SplittableRandom;
 import java.util.stream.Stream;
+import org.junit.jupiter.api.Tag;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.EnumSource;
 import org.junit.jupiter.params.provider.MethodSource;
 
 /** No more slots of a shared limit of concurrency are in use at once than it has, whatever happens to messages. */
+@Tag("slow")
 class SharedSlotsModelTest {
 
     private static final int SEEDS = Effort.times(60);

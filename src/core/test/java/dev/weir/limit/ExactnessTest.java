@@ -5,10 +5,12 @@ import static org.assertj.core.api.Assertions.assertThat;
 import java.math.BigInteger;
 import java.util.List;
 import java.util.Random;
+import org.junit.jupiter.api.Tag;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.EnumSource;
 
 /** Tests that rounding does not accumulate: after a billion tokens the results still equal those of exact rationals. */
+@Tag("slow")
 class ExactnessTest {
 
     private static final int STEPS = 1_000_000;

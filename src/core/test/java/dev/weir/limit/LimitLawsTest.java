@@ -3,8 +3,10 @@ package dev.weir.limit;
 import java.time.Duration;
 import java.util.List;
 import org.junit.jupiter.api.Nested;
+import org.junit.jupiter.api.Tag;
 
 /** Checks the laws of limits for each algorithm. */
+@Tag("slow")
 class LimitLawsTest {
 
     @Nested

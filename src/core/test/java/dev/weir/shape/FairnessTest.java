@@ -21,6 +21,7 @@ import java.util.function.Consumer;
 import java.util.function.Supplier;
 import java.util.function.ToIntFunction;
 import java.util.stream.Collectors;
+import org.junit.jupiter.api.Tag;
 import org.junit.jupiter.api.Test;
 
 /**
@@ -32,6 +33,7 @@ import org.junit.jupiter.api.Test;
  * behind the virtual time. Tags are
  * rounded up when a member begins to wait or its weight changes, by at most 1 / ROUNDING.
  */
+@Tag("slow")
 class FairnessTest {
 
     private static final int SEEDS = Effort.times(9);

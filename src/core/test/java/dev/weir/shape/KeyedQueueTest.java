@@ -25,11 +25,13 @@ import java.util.List;
 import java.util.Map;
 import java.util.Random;
 import java.util.Set;
+import org.junit.jupiter.api.Tag;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.ValueSource;
 
 /** Tests that a queue with key fields is one leaky bucket per combination of their values. */
+@Tag("slow")
 class KeyedQueueTest {
 
     private static final String FIELD = "destination";

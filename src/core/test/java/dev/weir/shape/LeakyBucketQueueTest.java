@@ -15,8 +15,10 @@ import dev.weir.shape.rules.TierShare;
 import java.util.List;
 import java.util.Map;
 import java.util.Random;
+import org.junit.jupiter.api.Tag;
 import org.junit.jupiter.api.Test;
 
+@Tag("slow")
 class LeakyBucketQueueTest {
 
     private static final long NO_MAX_WAIT = QueueRules.NO_MAX_WAIT;

@@ -15,11 +15,13 @@ import java.util.List;
 import java.util.Map;
 import java.util.PriorityQueue;
 import java.util.Random;
+import org.junit.jupiter.api.Tag;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.CsvSource;
 
 /** Tests that the slots of a queue are shared by their time, with workers that take a random time. */
+@Tag("slow")
 class SlotTimeTest {
 
     private static final long ACK_TIMEOUT_MS = 30_000;

@@ -27,6 +27,7 @@ import org.apache.kafka.common.header.Headers;
 import org.apache.kafka.streams.test.TestRecord;
 import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.BeforeEach;
+import org.junit.jupiter.api.Tag;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.io.TempDir;
 import org.junit.jupiter.params.ParameterizedTest;
@@ -34,6 +35,7 @@ import org.junit.jupiter.params.provider.MethodSource;
 import org.junit.jupiter.params.provider.ValueSource;
 
 /** Tests the path from a request to a decision or a dead letter with RocksDB stores. */
+@Tag("slow")
 class DecidingTest {
 
     private static final String JSON_REQUEST = "{\"requestId\":\"j1\",\"client\":\"alice\"}";

@@ -28,8 +28,10 @@ import java.time.ZoneOffset;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.Map;
+import org.junit.jupiter.api.Tag;
 import org.junit.jupiter.api.Test;
 
+@Tag("slow")
 class BacktestTest {
 
     private static final Clock NOON = Clock.fixed(Instant.ofEpochMilli(43_200_000), ZoneOffset.UTC);

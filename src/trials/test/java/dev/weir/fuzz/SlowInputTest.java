@@ -8,6 +8,7 @@ import dev.weir.event.Request;
 import dev.weir.policy.PolicyTable;
 import java.util.Map;
 import java.util.SplittableRandom;
+import org.junit.jupiter.api.Tag;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.Timeout;
 
@@ -16,6 +17,7 @@ import org.junit.jupiter.api.Timeout;
  * is for the slowest machine.
  */
 @Timeout(value = 60, threadMode = Timeout.ThreadMode.SEPARATE_THREAD) // a busy thread does not notice interrupts
+@Tag("slow")
 class SlowInputTest {
 
     private static final int BITS = 15;

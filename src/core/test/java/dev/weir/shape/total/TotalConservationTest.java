@@ -15,6 +15,7 @@ import java.util.List;
 import java.util.Map;
 import java.util.Random;
 import java.util.TreeMap;
+import org.junit.jupiter.api.Tag;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.CsvSource;
@@ -24,6 +25,7 @@ import org.junit.jupiter.params.provider.ValueSource;
  * Tests that a total is a leaky bucket: it serves one request at a time, each for its cost, and does not pause for long
  * while a request waits that its key's pace permits to leave.
  */
+@Tag("slow")
 class TotalConservationTest {
 
     private static final long REPORT_INTERVAL_NANOS = 100 * MS;
