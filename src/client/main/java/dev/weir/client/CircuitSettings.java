@@ -8,14 +8,13 @@ import java.time.Clock;
 import java.time.Duration;
 
 /**
- * The settings of a client's circuit breaker, which is
- * <a href="https://resilience4j.readme.io/docs/circuitbreaker">that of Resilience4j</a>. If {@code failurePercent} or
- * more of the last {@code window} requests failed, the circuit opens: for {@code openFor} no request is sent, and
- * requests end with {@link NoDecisionReason#CIRCUIT_OPEN}. Then {@code trials} requests are sent. Depending on their
- * results, the circuit closes or opens again. Failed are requests that the brokers did not confirm, and requests that
- * timed out when no decision had arrived for 1 s, apart from those that are 5 s late: while decisions arrive, late ones
- * indicate a burst, not an outage. A request that timed out within less than 100 ms does not count: a decision can take
- * that long.
+ * The settings of a client's circuit breaker, which is <a
+ * href="https://resilience4j.readme.io/docs/circuitbreaker">that of Resilience4j</a>. If {@code failurePercent} or more
+ * of the last {@code window} requests failed, the circuit opens: for {@code openFor} no request is sent, and requests
+ * end with {@link NoDecisionReason#CIRCUIT_OPEN}. Then {@code trials} requests are sent. Depending on their results,
+ * the circuit closes or opens again. A request has failed if the brokers did not confirm it, or if it timed out when no
+ * decision had arrived for 1 s. A request that is 5 s late has not: while decisions arrive, late ones indicate a burst,
+ * not an outage. A request that timed out within less than 100 ms does not count: a decision can take that long.
  *
  * @param window the number of recent requests that are evaluated, at least 1. The circuit cannot open before that many
  *     requests have ended

@@ -249,10 +249,10 @@ public final class ClientBuilder {
     }
 
     /**
-     * Starts a client. It connects to the brokers in the background, so this method does not wait for brokers and does
-     * not fail if they are away, if a topic does not exist yet, or if a permission is missing:
-     * {@link WeirClient#awaitReady} waits, and {@link WeirClient#failure} returns the reason. Looking up the brokers'
-     * host names can take up to 5 s, after which it continues in the background.
+     * Starts a client. It connects to the brokers in the background. So this method does not wait for brokers, and does
+     * not fail if they are away, if a topic does not exist yet, or if a permission is missing. {@link
+     * WeirClient#awaitReady} waits, and {@link WeirClient#failure} returns the reason. Looking up the brokers' host
+     * names can take up to 5 s, after which it continues in the background.
      *
      * @return a running client, to be closed by the caller
      * @throws KafkaException if a property is invalid

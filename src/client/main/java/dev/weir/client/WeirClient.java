@@ -54,8 +54,8 @@ import org.slf4j.LoggerFactory;
  * not be decided in time are shed ({@link NoDecisionReason#isOverload}), and refused even by
  * {@link Fallback#FAIL_OPEN}, unless {@link ClientBuilder#fallbackOnOverload} is set.
  *
- * <p><b>Log.</b> The client logs when it connects, once a minute while requests end before that, when a circuit opens,
- * with the reasons, when it closes, and once a minute while requests are shed, to the logger of this class.
+ * <p><b>Log.</b> The client logs to the logger of this class: when it connects, and once a minute while requests end
+ * before that; when a circuit opens, with the reasons, and when it closes; and once a minute while requests are shed.
  *
  * <p><b>Threads.</b> Instances are thread-safe. Use one per process. {@code decide} and {@code peek} return without
  * waiting for the decision or for brokers. The calling thread can block only for {@link ClientBuilder#maxWait} if too

@@ -20,10 +20,10 @@ import java.util.Locale;
 //   /pay/;/x           Java servers serve /pay//x, while other servers serve /pay/* with the segment ";"
 //
 // What remains after that is not ambiguous for a limit: an escaped character is that character, a path parameter is
-// removed (for a server that keeps it, /pay/x;v=1 is counted like /pay/x), and slashes are merged. An escape is decoded
-// once: %252F is the text %2F, which stays escaped as %252F. So do escapes of characters that have a meaning in a path.
-// See RFC 3986, section 6.2.2, and for other implementations Envoy's path_with_escaped_slashes_action and Spring
-// Security's StrictHttpFirewall.
+// removed, and slashes are merged. If a server keeps path parameters, its /pay/x;v=1 is counted like /pay/x. An escape
+// is decoded once: %252F is the text %2F, which stays escaped as %252F. So do escapes of characters that have a meaning
+// in a path. See RFC 3986, section 6.2.2, and for other implementations Envoy's path_with_escaped_slashes_action and
+// Spring Security's StrictHttpFirewall.
 public record PathRules(EncodedSlash encodedSlash, DoubleSlash doubleSlash, boolean foldCase) {
 
     /** What {@code %2F} in a path is. */

@@ -45,9 +45,9 @@ import java.util.Optional;
  *   observed   ⟺  not refused, and some observing policy would refuse
  * </pre>
  *
- * <p><b>Time</b> never runs backwards for a key, and neither do its terms: the policy versions that apply are those in
- * force at the time of the request, or at the last charge of one of its keys if that is later
- * ({@link PoliciesInForce}).
+ * <p><b>Time</b> never runs backwards for a key, and neither do its terms. The policy versions that apply are those in
+ * force at the time of the request, or at the last charge of one of its keys if that is later ({@link
+ * PoliciesInForce}).
  *
  * <p><b>Throttling.</b> Policies that throttle delay the request, together, to the first time at which all of their
  * limits permit it, but not before the start of a request that they delayed earlier. All other policies are checked at

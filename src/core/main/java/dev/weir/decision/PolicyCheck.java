@@ -4,8 +4,8 @@ import dev.weir.policy.Policy;
 
 /**
  * What the limits of one policy say to a request: an immutable value. What a charge changes is part of the check after
- * it, and the {@link Decider} stores it. A {@link #rejects rejection} and the consequences
- * of a refusal follow from the policy; everything else differs by where the limits are counted.
+ * it, and the {@link Decider} stores it. A {@link #rejects rejection} and the consequences of a refusal follow from the
+ * policy; everything else differs by where the limits are counted.
  */
 abstract sealed class PolicyCheck permits CountedCheck, LeasedCheck {
 

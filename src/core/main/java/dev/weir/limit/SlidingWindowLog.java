@@ -27,9 +27,8 @@ import java.util.List;
 //
 // The first live entry is found by a galloping search from the cursor: O(log n) reads even after a long pause. The
 // correction of an entry leaves the sums of later segments as they are (SumCorrections). Each request deletes at most
-// two segments of
-// garbage. Requests of the same millisecond share an entry, so the log has at most as many live entries as the window
-// has milliseconds, and at most as many as the limit has tokens.
+// two segments of garbage. Requests of the same millisecond share an entry, so the log has at most as many live entries
+// as the window has milliseconds, and at most as many as the limit has tokens.
 public record SlidingWindowLog(long limit, long perMs, boolean countDenied) implements Limit<SlidingWindowLog.Log> {
 
     /** The most dead segments that one request deletes. */
@@ -212,9 +211,9 @@ public record SlidingWindowLog(long limit, long perMs, boolean countDenied) impl
      * Reduces the entries from the time of the refund on, the first ones first, at most {@value #REDUCED_PER_REFUND} of them;
      * none if that time has left the window.
      */
-    // Any assignment of the tokens that were used to entries that are not before them stays one: if the first entry u
-    // since the time of a refunded token was that of another, the entry of the refunded one, which is not before u, is
-    // now the other's.
+    // The tokens that were used can still be assigned to entries that are not before them. Let u be the first entry
+    // since the time of a refunded token. If u was that of another token, the entry of the refunded one, which is not
+    // before u, is now the other's.
     @Override
     public Log refunded(Log log, Charge refund, long nowMs) {
         if (refund.cost() == 0 || refund.atMs() <= nowMs - perMs) {

@@ -17,9 +17,9 @@ import java.util.List;
  * @param nodes the nodes of the tree
  */
 // Slots can end in any order, be freed before, and be so many that they do not fit into a state. So their ends are
-// counted, not listed: in a radix tree over time whose nodes hold, for each of up to 32 children, the sum of the slots
+// counted, not listed, in a radix tree over time. Its nodes hold, for each of up to 32 children, the sum of the slots
 // that end in its time. An end that has passed is not taken out: what is in use is the sum of all ends less the sum of
-// those up to now, which is read along one path, however many have passed since the last request.
+// those up to now. That sum is read along one path, however many have passed since the last request.
 //
 //   state    recent   7: +1   12: +2   40: −1                  up to 32 times, usually all there is
 //            root     0: 31   1024: 500   2048: 40             level 2: each entry is a node of 1,024 ms
@@ -29,10 +29,9 @@ import java.util.List;
 //   in use at 1057 = (recent + root) − (recent up to 1057) − 31 − 17 − 1
 //
 // A change is made in `recent`. If that is full, the changes of the leaf with the most of them go into the tree: one
-// node
-// is written on each level. A slot that is freed early is often gone before that. If the root is full, it gets a level
-// more, so the number of levels follows from the span of the ends, not from the limit: 2 for a minute, 4 for a day.
-// Leaves that have ended are deleted, two with each change; a change adds at most one.
+// node is written on each level. A slot that is freed early is often gone before that. If the root is full, it gets a
+// level more, so the number of levels follows from the span of the ends, not from the limit: 2 for a minute, 4 for a
+// day. Leaves that have ended are deleted, two with each change; a change adds at most one.
 public record Slots(int id, LogSegment recent, LogSegment root, int level, long endedMs, SlotNodes nodes)
         implements SegmentedState {
 

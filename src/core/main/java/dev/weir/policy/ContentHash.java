@@ -11,10 +11,11 @@ import java.util.TreeMap;
  * The SHA-256 hash of a request's content, by which a repeat is compared with the first request without storing that
  * request. Finding two contents with the same hash is infeasible, even for a client that chooses both.
  *
- * <p>The content is the cost, the tier, the size, the attributes, the payload, the limit override, the policyId, the
- * time of the reservation, the reservation that is settled and the time before which it is not released. It excludes the client, the kind and the requestId, which form the {@link RequestKey}, and what a producer may change
- * when it sends a request again: the timestamp, the deadline and the headers. An unknown size counts as 0, as it does
- * for policies.
+ * <p>The content is the cost, the tier, the size, the attributes, the payload, the limit override and the policyId; and
+ * of a reservation its time, the one that is settled, and the time before which a queue does not release it. It
+ * excludes the client, the kind and the requestId, which form the {@link RequestKey}. It also excludes what a producer
+ * may change when it sends a request again: the timestamp, the deadline and the headers. An unknown size counts as 0,
+ * as it does for policies.
  */
 // The hashed bytes are unambiguous: each part has a fixed size or is preceded by its length, and a missing part has the
 // length -1. Texts are hashed as UTF-16 units, because encoding to UTF-8 would replace unpaired surrogates.

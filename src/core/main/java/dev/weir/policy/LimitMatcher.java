@@ -9,9 +9,9 @@ import java.util.Map;
 import java.util.function.BiPredicate;
 
 /**
- * Assigns the limits of a policy's previous version to those of its next version, so that usage continues: first equal
- * limits, then limits of the same algorithm and period, then those of the same algorithm, then the remaining ones. Slots
- * of {@link Concurrency} limits and tokens of rates are different things: neither continues the other.
+ * Assigns the limits of a policy's previous version to those of its next version, so that usage continues. Equal limits
+ * are first, then limits of the same algorithm and period, then those of the same algorithm, then the remaining ones.
+ * Slots of {@link Concurrency} limits and tokens of rates are different things: neither continues the other.
  */
 public final class LimitMatcher {
 

@@ -23,7 +23,7 @@ import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.MethodSource;
 
 /**
- * The law of settlement for shared limits: with each reservation replaced by a request that had its final cost at its
+ * The law of settlement for shared limits. If each reservation is replaced by a request that had its final cost at its
  * original time, the limit would have allowed all that was allowed, by the leases of any holder.
  */
 @Tag("slow")

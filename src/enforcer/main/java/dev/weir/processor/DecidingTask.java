@@ -23,8 +23,8 @@ import org.apache.kafka.streams.processor.api.ProcessorContext;
 import org.apache.kafka.streams.processor.api.Record;
 
 /**
- * The decisions of an open task, in steps: a step decides a request, or handles the response of a ledger or a timer,
- * then decides the waiting requests that have become ready and sends messages to ledgers.
+ * The decisions of an open task, in steps. A step decides a request, or handles the response of a ledger or a timer.
+ * Then it decides the waiting requests that have become ready, and sends messages to ledgers.
  *
  * <pre>
  *              a lease suffices                              the ledger has responded, or the wait is over

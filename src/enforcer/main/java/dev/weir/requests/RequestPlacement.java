@@ -4,8 +4,8 @@ import dev.weir.config.WeirConfig.MisplacedAction;
 import org.apache.kafka.clients.producer.internals.BuiltInPartitioner;
 
 /**
- * Assigns clients to the partitions of the state, in the same way as the default partitioner of Kafka's Java client
- * assigns them to those of the request topic: by the client's name in UTF-8 as the key.
+ * Assigns clients to the partitions of the state by the client's name in UTF-8, in the same way as the default
+ * partitioner of Kafka's Java client assigns keys to those of the request topic.
  *
  * <p>The request topic may have more partitions. Each added one is read by one task, and its records are misplaced
  * unless their clients are those of this task.

@@ -15,7 +15,7 @@ import java.util.function.LongConsumer;
 /**
  * {@link BoundedReservations} in a store with a write-back cache. Between two commits, they write to the cache only.
  * With each commit, the store gets the reservations that were changed, blocks of expiry entries, and the bounds of the
- * expiry queues: for each reservation one write when it is opened, one when it is ended, and one when it is deleted.
+ * expiry queues. Each reservation is written when it is opened, when it is ended, and when it is deleted.
  *
  * <p>{@link ReservedKeys} spare the reads of absent reservations: each request can repeat one that has reserved.
  */

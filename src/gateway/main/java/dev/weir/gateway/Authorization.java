@@ -105,7 +105,7 @@ record Authorization(int status, Map<String, String> headers, String detail, Dur
     }
 
     /**
-     * Returns the status of the answer. Proxies pass a request on if it is 2xx, so a request that may not pass gets 403
+     * Returns the status of the answer. Proxies pass a request on if it is 2xx. So a request that may not pass gets 403
      * if its client should get 2xx, because its policy bans it without notice or sends it to a queue.
      *
      * @param denyStatus the status for all requests that may not pass; empty for that of each

@@ -6,8 +6,8 @@ import java.util.List;
 import java.util.function.Consumer;
 
 /**
- * A listener that stores the events of a call until the listener of its handler exists. gRPC delivers messages only when
- * they are requested, and nothing requests them before, so there are a few events at most: half-close, ready and
+ * A listener that stores the events of a call until the listener of its handler exists. gRPC delivers messages only
+ * when they are requested, and nothing requests them before. So there are a few events at most: half-close, ready and
  * cancellation. Thread-safe.
  */
 // The order of events is kept although they are stored by one thread and delivered by another:

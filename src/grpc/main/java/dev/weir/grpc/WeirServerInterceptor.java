@@ -149,9 +149,10 @@ public final class WeirServerInterceptor implements ServerInterceptor {
     }
 
     /**
-     * Returns a copy of this interceptor that makes a reservation for each call and releases it when the call ends: when
-     * the response was sent, the call was cancelled, its deadline has passed, or its handler has failed. So a call occupies
-     * slots of concurrency limits for its duration. A handler that goes on after gRPC has ended its call occupies none.
+     * Returns a copy of this interceptor that makes a reservation for each call and releases it when the call ends. A
+     * call ends when the response was sent, the call was cancelled, its deadline has passed, or its handler has failed.
+     * So a call occupies slots of concurrency limits for its duration. A handler that goes on after gRPC has ended its
+     * call occupies none.
      *
      * @param ttl how long after its start, or its last renewal, a reservation ends if this process does not release it;
      *     as in {@link WeirClient#reserve(Request, Duration)}, 1 s to 30 days

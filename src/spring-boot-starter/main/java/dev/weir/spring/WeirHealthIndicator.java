@@ -9,10 +9,10 @@ import org.springframework.boot.actuate.health.AbstractHealthIndicator;
 import org.springframework.boot.actuate.health.Health;
 
 /**
- * The health of a client. It is down until the client is ready, and while a circuit is open: recent requests got no
- * decision, so the fallback applies to all requests, or a ledger does not answer, so it applies to those without a
- * lease. The details are whether the client is ready, the states of the circuits, the number of waiting requests and, if
- * there is one, the failure that the client reports.
+ * The health of a client. It is down until the client is ready, and while a circuit is open. If it is that of requests,
+ * recent ones got no decision, and the fallback applies to all. If it is that of leases, a ledger does not answer, and
+ * the fallback applies to requests without a lease. The details are whether the client is ready, the states of the
+ * circuits, the number of waiting requests and, if there is one, the failure that the client reports.
  */
 public final class WeirHealthIndicator extends AbstractHealthIndicator {
 

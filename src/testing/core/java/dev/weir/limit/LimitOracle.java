@@ -51,8 +51,8 @@ public abstract class LimitOracle {
     }
 
     /**
-     * Returns the oracle of a sliding window counter: the share of the previous window that the sliding one still
-     * covers, rounded up if it is strict, plus the sum of the current window, is at most the limit.
+     * Returns the oracle of a sliding window counter. The sum of the current window, plus the share of the previous
+     * window that the sliding one still covers, is at most the limit. The share is rounded up if the counter is strict.
      */
     public static LimitOracle counter(long limit, long perMs, boolean isStrict) {
         return new WindowOracle.Counter(limit, perMs, isStrict);

@@ -35,7 +35,7 @@ class AttemptAuditTest extends AuditedHistory {
 
     /**
      * a is retried and done. b, of two slots, is lost while nobody had claimed it, and then done. c fails twice: it is
-     * extended and then lost, and at last its worker asks for another attempt. d fails for good.
+     * extended and then lost, and at last its worker reports a retry. d fails for good.
      */
     @BeforeEach
     void sound() {

@@ -23,8 +23,8 @@ import java.util.stream.Collectors;
  * </pre>
  *
  * <p>An item has the id of the policy as its name, and for the second and further limits of a policy also their number.
- * A client that spreads {@code q} requests over {@code w} seconds keeps the limit: both are {@code limit} and
- * {@code per} of the policy, multiplied by the same number if {@code per} is not whole seconds or {@code burst} is above
+ * A client that spreads {@code q} requests over {@code w} seconds keeps the limit. Both are {@code limit} and {@code
+ * per} of the policy, multiplied by the same number if {@code per} is not whole seconds or {@code burst} is above
  * {@code limit} ({@link EnforcedLimit}). {@code r} can be used at once and is at most {@code burst}.
  *
  * <p>All times are whole seconds, rounded up, and count from {@link Decision#decidedAtMs}, also for a repeated

@@ -28,8 +28,9 @@ import java.util.concurrent.locks.ReentrantLock;
 //
 // So everything that is taken between two settlements is taken from usable leases, within one second.
 //
-// Maintenance takes longer than a decision. So it is not scheduled after each decision, but when no more can be taken
-// until a lease must be requested, or a lead after the last maintenance, since the round trip can have changed by then.
+// Maintenance takes longer than a decision, so it is not scheduled after each decision. It is scheduled for when no
+// more can be taken until a lease must be requested, and for a lead after the last maintenance, since the round trip
+// can have changed by then.
 //
 // Messages for which no request waits are sent in batches with those of other keys, since the ledgers commit after each
 // batch and a commit costs much more than a message. All batches end at multiples of their interval, so long intervals

@@ -41,10 +41,10 @@ import org.slf4j.LoggerFactory;
  * {@code ack-timeout} has passed, and {@linkplain WorkerStats#stale counts} them. Neither {@link WorkerBuilder#attempts},
  * {@link WorkerBuilder#backOff} nor {@link WorkerBuilder#givenUp} apply. The rest of this page is about other queues.
  *
- * <p><b>At least once.</b> The offset of a release is committed when its handler has returned, when its next attempt
- * waits in the queue, or when the release was given up, and when all earlier records of its partition are committed
- * too. A slow release therefore delays commits, and up to {@link WorkerBuilder#ahead} later releases are handled
- * meanwhile. After a crash, releases that were not committed are handled again.
+ * <p><b>At least once.</b> A release is done when its handler has returned, when its next attempt waits in the queue,
+ * or when it was given up. Its offset is committed when it and all earlier records of its partition are done. A slow
+ * release therefore delays commits, and up to {@link WorkerBuilder#ahead} later releases are handled meanwhile. After a
+ * crash, releases that were not committed are handled again.
  *
  * <p><b>Duplicates.</b> A release is skipped if this worker is handling it, or has completed it recently (the last
  * {@link WorkerBuilder#ahead} releases). Releases are compared by queue, client and requestId. This covers rebalances
@@ -52,14 +52,15 @@ import org.slf4j.LoggerFactory;
  * processes, or work before a restart. If an action must not run twice, pass {@link ReleaseTask#firstRequestId} on as
  * an idempotency key.
  *
- * <p><b>Failures.</b> If the handler throws, the worker pauses and then sends a new request: the same client, tier,
- * cost, attributes, payload and headers, the requestId {@code <first>~<attempt>}, and no deadline, {@code sizeBytes}
- * and {@code limitOverride}, which a release does not contain. The request takes its place in the queue and is charged by its
- * policies like any other. If it is denied, that counts as a failed attempt. If it is allowed at once, because its
- * policy shapes only what exceeds its limits, it is handled at once. If it expires in the queue or is evicted, the
- * worker does not learn of it; the decision is on the decisions topic. After {@link WorkerBuilder#attempts} failed
- * attempts, a release is passed to {@link WorkerBuilder#givenUp}, or written to the dead letters; after a
- * {@link ReleaseFailedException}, at once. Records that cannot be decoded go to the dead letters as well.
+ * <p><b>Failures.</b> If the handler throws, the worker pauses and then sends a new request. It has the same client,
+ * tier, cost, attributes, payload and headers, and the requestId {@code <first>~<attempt>}. It has no deadline, {@code
+ * sizeBytes} and {@code limitOverride}, which a release does not contain. The request takes its place in the queue and
+ * is charged by its policies like any other. If it is denied, that counts as a failed attempt. If it is allowed at
+ * once, because its policy shapes only what exceeds its limits, it is handled at once. If it expires in the queue or is
+ * evicted, the worker does not learn of it; the decision is on the decisions topic. After {@link
+ * WorkerBuilder#attempts} failed attempts, a release is passed to {@link WorkerBuilder#givenUp}, or written to the dead
+ * letters; after a {@link ReleaseFailedException}, at once. Records that cannot be decoded go to the dead letters as
+ * well.
  *
  * <p><b>Order.</b> Releases are handed to the threads in the order of {@code releaseAt}, late ones of a bucket at its
  * pace, see {@link WorkerBuilder#late}. With one thread and without failures those of a bucket are handled in this order.

@@ -14,9 +14,9 @@ import java.util.TreeMap;
  * offset of a partition; these are committed with it, as its metadata, so that the next owner of the partition does not
  * start them again.
  *
- * <p>The metadata is {@value #PREFIX} and, in base64, for each range the distance from the end of the previous one (at
- * first, from the committed offset) and its length, as numbers of seven bits a byte, the least significant ones first. A
- * range may include offsets without a release.
+ * <p>The metadata is {@value #PREFIX} and, in base64, two numbers for each range: the distance from the end of the
+ * previous one (at first, from the committed offset), and the length. A number has seven bits a byte, the least
+ * significant ones first. A range may include offsets without a release.
  *
  * <p>Example: of the offsets 5 to 9, 7 and 9 have started, 5 and 6 are not due, and 8 is a transaction marker. 5 is
  * committed, with a single range: distance 2, length 3.

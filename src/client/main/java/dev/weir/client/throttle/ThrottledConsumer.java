@@ -64,7 +64,7 @@ import org.apache.kafka.common.serialization.Deserializer;
  * <p><b>At least once.</b> {@link #commit} commits the offsets of records that were returned, and no others. After a
  * crash or a rebalance, records that were not committed are returned again, to this or another member of the group.
  * Records that were received and not returned are dropped when their partition is revoked. If their requests were
- * decided already, they are charged again for the next member, unless the policy has {@code idempotency}: the id of a
+ * decided already, they are charged again for the next member, unless the policy has {@code idempotency}. The id of a
  * request consists of the group, the topic, the partition, the offset and the number of the attempt.
  *
  * <p><b>Staying in the group.</b> Call {@link #poll} at least every {@code max.poll.interval.ms}. It polls the broker

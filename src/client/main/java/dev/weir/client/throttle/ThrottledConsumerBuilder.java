@@ -48,7 +48,7 @@ public final class ThrottledConsumerBuilder<K, V> {
     }
 
     /**
-     * Sets what happens to a record that no later attempt can pass: its cost exceeds the capacity of a limit, the limit
+     * Sets what happens to a record that no later attempt can pass. Its cost exceeds the capacity of a limit, the limit
      * is 0, it is too large, its request id was used with other content, or a policy sends it to a queue. The function
      * gets the record and the decision. By default it returns {@link NeverAllowed#THROW}.
      *

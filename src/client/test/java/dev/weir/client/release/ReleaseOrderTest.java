@@ -229,8 +229,8 @@ class ReleaseOrderTest {
 
     /**
      * Releases of random buckets at random times, with outages. A worker with all partitions hands each out once, not
-     * early, those of a bucket and partition in order, and over each interval at most the burst, the cost of one and
-     * the rate × (the interval + the tolerance).
+     * early, and those of a bucket and partition in order. Over each interval, it hands out at most the burst, the cost
+     * of one and the rate × (the interval + the tolerance).
      */
     @Test
     void over_each_interval_the_pace_is_kept_by_the_times_of_handling() {

@@ -10,8 +10,8 @@ import dev.weir.limit.LimitAccount;
  * @param startMs when the request starts, in milliseconds since the epoch
  * @param cost tokens, above 0
  * @param override the limit of the request, null if it has none or its policy allows none
- * @param uncounted the accounts that it does not change, because their limit was unlimited or suspended when the
- *     request was decided, or is one of slots, which are taken at once: a bit for each of {@link PolicyState#allAccounts}
+ * @param uncounted a bit for each of {@link PolicyState#allAccounts} that it does not change. The limit was unlimited or
+ *     suspended when the request was decided, or is one of slots, which are taken at once
  * @param reservation the number of the request's reservation, by which the cost can be corrected; 0 if it has none
  */
 public record DelayedCharge(long startMs, long cost, LimitOverride override, long uncounted, long reservation) {

@@ -8,12 +8,12 @@ import java.util.List;
 /**
  * A part of a shared quota that a ledger has lent to a holder for a limited time.
  *
- * <p>Each use of the lease has a decision time {@code u} with {@code fromMs ≤ u < untilMs}: the broker's clock when it
- * appended the request for the lease, plus the time since the holder <em>sent</em> that request, by the holder's
- * monotonic clock. The request was sent before it was appended. So, apart from clock drift, decision times are never
- * behind the broker's clock, and a lease {@linkplain #expiresAtMs expires} in time whatever the wall clocks of holder
- * and ledger show (C. Gray, D. Cheriton: <i>Leases: an efficient fault-tolerant mechanism for distributed file cache
- * consistency</i>, SOSP 1989).
+ * <p>Each use of the lease has a decision time {@code u} with {@code fromMs ≤ u < untilMs}. It is the broker's clock
+ * when it appended the request for the lease, plus the time since the holder <em>sent</em> that request, by the
+ * holder's monotonic clock. The request was sent before it was appended. So, apart from clock drift, decision times are
+ * never behind the broker's clock, and a lease {@linkplain #expiresAtMs expires} in time whatever the wall clocks of
+ * holder and ledger show (C. Gray, D. Cheriton: <i>Leases: an efficient fault-tolerant mechanism for distributed file
+ * cache consistency</i>, SOSP 1989).
  *
  * @param id unique among the leases of the ledger
  * @param amount tokens lent

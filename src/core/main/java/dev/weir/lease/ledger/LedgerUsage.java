@@ -23,13 +23,13 @@ import java.util.Optional;
  *   reset         nothing is used; uses from before that are reported later are not charged
  * </pre>
  *
- * <p><b>Refunds.</b> A reservation that turns out to need less returns its tokens to its lease, if they are not reported
- * yet: they are part of an outstanding lease as before, so the proof of {@link Ledger} holds with the smaller use.
- * Otherwise the ledger refunds a charge. The proof needs, at each time, an assignment of the remaining uses to the
- * charges such that each is charged at its time {@code u} or later. A refund of a use at {@code u} takes the first charge
- * {@code c' ≥ u} that is left. If that was assigned to another use, at {@code u' ≤ c'}, this is now assigned to the charge
- * {@code c ≥ c'} of the refunded one. A window is refunded if {@code u} is in it; then so is {@code c}. A bucket is as
- * full as if a charge of the same lease, not before {@code u} and not after {@code c}, had been smaller
+ * <p><b>Refunds.</b> A reservation that turns out to need less returns its tokens to its lease, if they are not
+ * reported yet. They are part of an outstanding lease as before, so the proof of {@link Ledger} holds with the smaller
+ * use. Otherwise the ledger refunds a charge. The proof needs, at each time, an assignment of the remaining uses to the
+ * charges such that each is charged at its time {@code u} or later. A refund of a use at {@code u} takes the first
+ * charge {@code c' ≥ u} that is left. If that was assigned to another use, at {@code u' ≤ c'}, this is now assigned to
+ * the charge {@code c ≥ c'} of the refunded one. A window is refunded if {@code u} is in it; then so is {@code c}. A
+ * bucket is as full as if a charge of the same lease, not before {@code u} and not after {@code c}, had been smaller
  * ({@link Limit#refunded}). So what is in use after a refund is never less than with the smaller use from the start. It
  * can be more if there were other uses between {@code u} and {@code c}, or if a lease extends beyond a window.
  *

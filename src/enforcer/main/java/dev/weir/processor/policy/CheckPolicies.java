@@ -14,9 +14,9 @@ import org.apache.kafka.streams.processor.api.Record;
 import org.apache.kafka.streams.state.KeyValueStore;
 
 /**
- * Validates the records of the policies topic. A bad record is copied to the dead letters, and the last good
- * record of its key is written back to the policies topic, so that it stays in force after a restart and is not
- * removed by compaction.
+ * Validates the records of the policies topic. A bad record is copied to the dead letters. The last good record of its
+ * key is written back to the policies topic, so that it stays in force after a restart and is not removed by
+ * compaction.
  *
  * <p>The processor reads what it wrote back, too. It equals the last good record, so it is not written again.
  */

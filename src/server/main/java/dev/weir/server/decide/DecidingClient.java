@@ -26,7 +26,8 @@ import org.apache.kafka.common.errors.AuthorizationException;
 /**
  * The client with which a process decides the requests that it receives over the network: over the topics, or with
  * leases if the policies permit it. It has connections and threads of its own, so it is started only where callers may
- * use it: before its process is ready, since a request that waits for connections could time out, and be charged.
+ * use it. It is started before its process is ready, since a request that waits for connections could time out, and be
+ * charged.
  */
 public final class DecidingClient implements RequestDecider, AutoCloseable {
 

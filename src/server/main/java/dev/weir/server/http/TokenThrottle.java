@@ -9,7 +9,7 @@ import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
 
 /**
- * Counts requests with a wrong token, logs a warning at most once a minute, and delays the responses: each wrong token
+ * Counts requests with a wrong token, logs a warning at most once a minute, and delays the responses. Each wrong token
  * of an address within a minute adds {@value #DELAY_MS} ms, up to {@value #MAX_DELAY_MS} ms. Requests with a right
  * token are never delayed.
  */

@@ -23,10 +23,10 @@ import java.util.Set;
  * be on the same request. Decisions by shared limits are not checked, because they depend on the time of the decision
  * and on the leases at that time.
  *
- * <p>A decision by a queue depends on the clock. After an abort, the queue may report another position or wait, reject
- * a request that it had admitted, release requests in another order (the tags of fair queueing are not stored) or at
- * another time, and give a sequence number to another request. The request, its queue and its policy must be the same,
- * and a release must have the content of the request.
+ * <p>A decision by a queue depends on the clock. After an abort, the queue may report another position or wait, or
+ * reject a request that it had admitted. It may release requests in another order (the tags of fair queueing are not
+ * stored) or at another time, and give a sequence number to another request. The request, its queue and its policy must
+ * be the same, and a release must have the content of the request.
  */
 final class AbortedOutputInvariant {
 

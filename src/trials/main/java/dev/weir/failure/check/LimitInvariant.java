@@ -36,9 +36,9 @@ import java.util.Set;
  * <p>Shared limits are checked by {@link SharedLimitInvariant}. A policy counts as not charged if the decision does not
  * show whether it was (several policies observe, and one of them would have denied; a policy observes or throttles, and
  * another one shapes). This can hide an excess, but never reports a false one. The time of the charge of a late request
- * is not known if its decision does not contain it, or if the policy observes, and its key received a refund or such a
- * request at a later time: either can have advanced the time of the key. An excess of it is no fault, and neither is that
- * of a delayed request if a SETTLE was charged between its decision and its start.
+ * is not known if its decision does not contain it. Nor is it if the policy observes, and its key received a refund or
+ * such a request at a later time, which can have advanced the time of the key. An excess of such a request is no fault.
+ * Neither is that of a delayed request if a SETTLE was charged between its decision and its start.
  */
 final class LimitInvariant {
 

@@ -106,8 +106,8 @@ final class QueueInvariants {
     }
 
     /**
-     * Checks that no bucket has more in flight than it, its tiers and clients have slots, that the attempts of each request
-     * are released once each, one after the other and no more than permitted, and that only their clients end them.
+     * Checks the attempts: no bucket has more in flight than it, its tiers and clients have slots; those of each
+     * request are released once each, one after the other and no more than permitted; and only their clients end them.
      */
     Breach withinSlots() {
         Breach.Notes notes = new Breach.Notes(SLOTS, "attempts", "retries");

@@ -7,8 +7,9 @@ import java.util.function.LongSupplier;
 
 /**
  * A thread that sends requests at a rate until it is stopped. It waits while brokers are unavailable. A machine may be
- * too slow for the rate: once as many requests have no decision as it sends in {@value #MAX_BEHIND_SECONDS} s, it sends
- * none until they are as many as it sends in {@value #CAUGHT_UP_SECONDS} s. Most takeovers are shorter.
+ * too slow for the rate. So the thread sends nothing once as many requests have no decision as it sends in {@value
+ * #MAX_BEHIND_SECONDS} s, until they are as many as it sends in {@value #CAUGHT_UP_SECONDS} s. Most takeovers are
+ * shorter.
  */
 public final class PacedLoad implements AutoCloseable {
 

@@ -19,8 +19,8 @@ import java.util.Map;
 import java.util.Objects;
 
 /**
- * The check of reservations, by the decisions alone: at no time are more slots in use than the highest limit permits,
- * each reservation ends once, when the last decision said or before, and at each admission the final costs of the window,
+ * The check of reservations, by the decisions alone. At no time are more slots in use than the highest limit permits.
+ * Each reservation ends once, when the last decision said or before. At each admission, the final costs of the window,
  * each at its original time, are within the limit. No request settles more than its estimate.
  */
 final class ReservationCheck {
