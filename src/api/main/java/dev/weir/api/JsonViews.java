@@ -336,11 +336,11 @@ public final class JsonViews {
         return json;
     }
 
-    private static ObjectNode stats(DecisionStats tally) {
-        long expired = tally.byQueue().values().stream()
+    private static ObjectNode stats(DecisionStats stats) {
+        long expired = stats.byQueue().values().stream()
                 .mapToLong(queue -> queue.all().expired())
                 .sum();
-        return counts(tally.all()).put("expired", expired);
+        return counts(stats.all()).put("expired", expired);
     }
 
     /** @param counts null if nothing was counted */

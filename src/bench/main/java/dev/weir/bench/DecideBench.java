@@ -56,7 +56,7 @@ public final class DecideBench {
     /** The values of state.hot-memory, one candidate for each. */
     private final List<Long> hotMemory;
 
-    private final RunPlan effort;
+    private final RunPlan plan;
     private final int threads;
     private final OutputFormat format;
     private final Consumer<String> progress;
@@ -72,19 +72,19 @@ public final class DecideBench {
      * @param progress receives a line for each measurement
      */
     public DecideBench(
-            RunPlan effort,
+            RunPlan plan,
             int threads,
             List<Long> hotMemory,
             OutputFormat format,
             Map<String, String> kafka,
             Consumer<String> progress) {
-        this.effort = effort;
+        this.plan = plan;
         this.threads = threads;
         this.hotMemory = List.copyOf(hotMemory);
         this.format = format;
         this.kafka = Map.copyOf(kafka);
         this.progress = progress;
-        this.slices = new TimeSlices(effort, FIRST_GUESS, progress);
+        this.slices = new TimeSlices(plan, FIRST_GUESS, progress);
     }
 
     /** Returns a policy file with a limit of concurrency, which no client reaches, of which slots are in use. */
@@ -101,45 +101,45 @@ public final class DecideBench {
 
     /** Measures all candidates. */
     public ResultTable run(DecideLoad load) throws Exception {
-        try (BenchCluster rig = new BenchCluster();
-                BenchCluster.Workload workload = rig.workload(load.policies, format, kafka)) {
-            rig.createPassThroughTopic(workload.config());
-            List<Candidate> lanes = new ArrayList<>();
+        try (BenchCluster cluster = new BenchCluster();
+                BenchCluster.Workload workload = cluster.workload(load.policies, format, kafka)) {
+            cluster.createPassThroughTopic(workload.config());
+            List<Candidate> candidates = new ArrayList<>();
             try {
-                lanes.add(new Candidate(
+                candidates.add(new Candidate(
                         "pass-through", Candidate.CandidateKind.PASS, workload.config("pass", threads, 0), JVM));
                 for (long bytes : hotMemory) {
                     String name = hotMemory.size() == 1 ? load.name : load.name + ", hot-memory " + bytes;
                     WeirConfig config = workload.config("decide-" + bytes, threads, bytes);
-                    lanes.add(new Candidate(
+                    candidates.add(new Candidate(
                             name,
                             Candidate.CandidateKind.DECIDE,
                             load.held.isPresent() ? ReservedRequests.config(config) : config,
                             JVM));
                 }
-                return run(load, workload, lanes);
+                return run(load, workload, candidates);
             } finally {
-                lanes.forEach(Candidate::close);
+                candidates.forEach(Candidate::close);
             }
         }
     }
 
-    private ResultTable run(DecideLoad load, BenchCluster.Workload workload, List<Candidate> lanes) throws Exception {
+    private ResultTable run(DecideLoad load, BenchCluster.Workload workload, List<Candidate> candidates)
+            throws Exception {
         if (load.hasKnownClients) {
             progress.accept("%s: sending one request of each of %,d clients".formatted(load.name, load.clients));
             workload.ensureRequests(load.clients, List.of(number -> number, number -> number));
         }
         long known = workload.sent();
         long warmUp = load.held.isEmpty()
-                ? effort.warmUp()
-                : Math.max(
-                        Math.min(effort.warmUp(), WARM_UP_OF_SLOTS), 2 * load.held.getAsLong()); // until all are held
+                ? plan.warmUp()
+                : Math.max(Math.min(plan.warmUp(), WARM_UP_OF_SLOTS), 2 * load.held.getAsLong()); // until all are held
         TimeSlices.RequestSupply supply = supply(load, workload);
-        for (Candidate lane : lanes) {
-            supply.ensureRequests(lane, known + warmUp * 3 / 2);
-            slices.warmUp(lane, known + warmUp);
+        for (Candidate candidate : candidates) {
+            supply.ensureRequests(candidate, known + warmUp * 3 / 2);
+            slices.warmUp(candidate, known + warmUp);
         }
-        List<CandidateSeries> series = slices.measure(lanes, supply);
+        List<CandidateSeries> series = slices.measure(candidates, supply);
         List<String> notes = new ArrayList<>();
         load.held.ifPresent(held -> notes.add("%,d slots in use; every second request is a RELEASE".formatted(held)));
         notes.add("%,d clients with a %s distribution; requests of %d bytes, decisions of %d, in %s; stream threads: %d"
@@ -150,8 +150,9 @@ public final class DecideBench {
                         workload.decisionBytes(),
                         format,
                         threads));
-        for (Candidate lane : lanes) {
-            notes.add("resident memory at the end: %,d MiB, %s".formatted(lane.residentBytes() >> 20, lane.name()));
+        for (Candidate candidate : candidates) {
+            notes.add("resident memory at the end: %,d MiB, %s"
+                    .formatted(candidate.residentBytes() >> 20, candidate.name()));
         }
         return ResultTable.of("decide", load.name, "requests/s", series, notes);
     }
@@ -160,10 +161,10 @@ public final class DecideBench {
         if (load.held.isPresent()) {
             ReservedRequests source =
                     new ReservedRequests(load.clients, load.held.getAsLong(), RequestKind.RELEASE, null);
-            return (lane, requests) -> workload.ensureRequests(requests, source);
+            return (candidate, requests) -> workload.ensureRequests(requests, source);
         }
         List<LongUnaryOperator> clients = List.of(zipf(load.clients, 1), zipf(load.clients, 2));
-        return (lane, requests) -> workload.ensureRequests(requests, clients);
+        return (candidate, requests) -> workload.ensureRequests(requests, clients);
     }
 
     /** Returns a function to client numbers with a Zipf distribution. */

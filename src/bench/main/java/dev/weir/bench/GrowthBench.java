@@ -70,7 +70,7 @@ public final class GrowthBench {
         }
     }
 
-    private final PeerBench.IterationPlan effort;
+    private final PeerBench.IterationPlan plan;
     private final int maxSize;
     private final Consumer<String> progress;
 
@@ -80,8 +80,8 @@ public final class GrowthBench {
      * @param most the maximum size
      * @param progress receives the name of each measured benchmark
      */
-    public GrowthBench(PeerBench.IterationPlan effort, int most, Consumer<String> progress) {
-        this.effort = effort;
+    public GrowthBench(PeerBench.IterationPlan plan, int most, Consumer<String> progress) {
+        this.plan = plan;
         this.maxSize = most;
         this.progress = progress;
     }
@@ -90,7 +90,7 @@ public final class GrowthBench {
     public ResultTable run(GrowthFactor of) {
         List<Integer> sizes = of.sizes.stream().filter(size -> size <= maxSize).toList();
         Map<String, List<Double>> measured = new HashMap<>();
-        JmhRunner.run(of.benchmarks(sizes), effort, progress)
+        JmhRunner.run(of.benchmarks(sizes), plan, progress)
                 .forEach((params, rounds) -> measured.put(params.getParam(of.parameter()), scores(rounds)));
         List<CandidateSeries> series = sizes.stream()
                 .map(size -> new CandidateSeries(withSeparators(size), measured.get(of.value(size))))

@@ -82,8 +82,8 @@ public final class HttpBench {
 
     /** Measures all candidates. */
     public ResultTable run() throws Exception {
-        try (BenchCluster rig = new BenchCluster();
-                BenchCluster.Workload workload = rig.workload(DecideBench.policyYaml("gcra"), Map.of())) {
+        try (BenchCluster cluster = new BenchCluster();
+                BenchCluster.Workload workload = cluster.workload(DecideBench.policyYaml("gcra"), Map.of())) {
             WeirConfig config = workload.config();
             Process allowing = start(NO_DELAY, AllowingServer.class, String.valueOf(callers));
             Process instance =

@@ -44,7 +44,7 @@ public final class LatencyBench {
      */
     public record LatencyPlan(int rounds, Duration turn, Duration warmUp) {}
 
-    private final LatencyPlan effort;
+    private final LatencyPlan plan;
     private final List<SteadyRate> rates;
     private final Map<String, String> kafka;
     private final Consumer<String> progress;
@@ -57,8 +57,8 @@ public final class LatencyBench {
      * @param progress receives a line for each measurement
      * @throws IllegalArgumentException if one of the rates is below 1
      */
-    public LatencyBench(LatencyPlan effort, List<Long> rates, Map<String, String> kafka, Consumer<String> progress) {
-        this.effort = effort;
+    public LatencyBench(LatencyPlan plan, List<Long> rates, Map<String, String> kafka, Consumer<String> progress) {
+        this.plan = plan;
         this.rates = rates.stream().map(SteadyRate::new).toList();
         this.kafka = Map.copyOf(kafka);
         this.progress = progress;
@@ -66,37 +66,37 @@ public final class LatencyBench {
 
     /** Measures the latencies of both topologies. */
     public ResultTable run(LatencyLoad load) throws Exception {
-        try (BenchCluster rig = new BenchCluster();
-                BenchCluster.Workload passed = rig.workload(load.policies, kafka);
-                BenchCluster.Workload decided = rig.workload(load.policies, kafka)) {
-            rig.createPassThroughTopic(passed.config());
+        try (BenchCluster cluster = new BenchCluster();
+                BenchCluster.Workload passed = cluster.workload(load.policies, kafka);
+                BenchCluster.Workload decided = cluster.workload(load.policies, kafka)) {
+            cluster.createPassThroughTopic(passed.config());
             try (LatencyCandidate passing = LatencyCandidate.passing(passed);
                     LatencyCandidate deciding = LatencyCandidate.deciding(load.name, decided)) {
-                List<LatencyCandidate> lanes = List.of(passing, deciding);
-                Map<String, List<Histogram>> rounds = measure(load, lanes);
+                List<LatencyCandidate> candidates = List.of(passing, deciding);
+                Map<String, List<Histogram>> rounds = measure(load, candidates);
                 String sizes = "%,d clients with a Zipf distribution; requests of %d bytes, decisions of %d"
                         .formatted(load.clients, decided.requestBytes(System.nanoTime()), decided.decisionBytes());
-                return table(lanes, rounds, sizes);
+                return table(candidates, rounds, sizes);
             }
         }
     }
 
-    private Map<String, List<Histogram>> measure(LatencyLoad load, List<LatencyCandidate> lanes) throws Exception {
+    private Map<String, List<Histogram>> measure(LatencyLoad load, List<LatencyCandidate> candidates) throws Exception {
         Zipf zipf = new Zipf(load.clients, 1);
         LongUnaryOperator clients = number -> zipf.next();
         SteadyRate highest = new SteadyRate(
                 rates.stream().mapToLong(SteadyRate::perSecond).max().orElseThrow());
-        for (LatencyCandidate lane : lanes) {
-            lane.measure(highest, effort.warmUp, clients);
-            progress.accept("%s: warmed up".formatted(lane.name()));
+        for (LatencyCandidate candidate : candidates) {
+            candidate.measure(highest, plan.warmUp, clients);
+            progress.accept("%s: warmed up".formatted(candidate.name()));
         }
-        List<LatencyCandidate> order = new ArrayList<>(lanes);
+        List<LatencyCandidate> order = new ArrayList<>(candidates);
         Map<String, List<Histogram>> rounds = new LinkedHashMap<>();
-        for (int round = 0; round < effort.rounds; round++) {
+        for (int round = 0; round < plan.rounds; round++) {
             for (SteadyRate rate : rates) {
-                for (LatencyCandidate lane : order) {
-                    lane.measure(rate, effort.turn, clients).forEach((level, histogram) -> {
-                        String name = name(rate, level, lane);
+                for (LatencyCandidate candidate : order) {
+                    candidate.measure(rate, plan.turn, clients).forEach((level, histogram) -> {
+                        String name = name(rate, level, candidate);
                         rounds.computeIfAbsent(name, unused -> new ArrayList<>())
                                 .add(histogram);
                         progress.accept("%s: p99 %.1f ms".formatted(name, histogram.getValueAtPercentile(99) / 1e6));
@@ -108,23 +108,23 @@ public final class LatencyBench {
         return rounds;
     }
 
-    private static String name(SteadyRate rate, IsolationLevel level, LatencyCandidate lane) {
-        return "%,d/s %s %s".formatted(rate.perSecond(), level, lane.name());
+    private static String name(SteadyRate rate, IsolationLevel level, LatencyCandidate candidate) {
+        return "%,d/s %s %s".formatted(rate.perSecond(), level, candidate.name());
     }
 
-    private ResultTable table(List<LatencyCandidate> lanes, Map<String, List<Histogram>> rounds, String sizes) {
+    private ResultTable table(List<LatencyCandidate> candidates, Map<String, List<Histogram>> rounds, String sizes) {
         List<ResultTable.Row> rows = new ArrayList<>();
         for (SteadyRate rate : rates) {
             for (IsolationLevel level : LatencyCandidate.LEVELS) {
-                List<Latencies> held = lanes.stream()
-                        .map(lane -> name(rate, level, lane))
+                List<Latencies> held = candidates.stream()
+                        .map(candidate -> name(rate, level, candidate))
                         .map(name -> new Latencies(name, rounds.get(name)))
                         .toList();
                 held.forEach(latencies -> rows.add(latencies.row(held.get(0))));
             }
         }
         String figures = "%d rounds of %d s; percentiles: median of the rounds, max: of all rounds"
-                .formatted(effort.rounds, effort.turn.toSeconds());
+                .formatted(plan.rounds, plan.turn.toSeconds());
         return new ResultTable("latency", "from request to decision", Latencies.COLUMNS, rows, List.of(sizes, figures));
     }
 }

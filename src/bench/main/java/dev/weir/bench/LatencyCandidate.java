@@ -47,8 +47,8 @@ final class LatencyCandidate implements AutoCloseable {
     private final RequestIdReader requestId;
 
     private LatencyCandidate(
-            Candidate lane, BenchCluster.Workload workload, String answers, RequestIdReader requestId) {
-        this.candidate = lane;
+            Candidate candidate, BenchCluster.Workload workload, String answers, RequestIdReader requestId) {
+        this.candidate = candidate;
         this.workload = workload;
         this.answerTopic = answers;
         this.requestId = requestId;

@@ -131,7 +131,7 @@ public final class LeasesBench {
         }
     }
 
-    private final LeasePlan effort;
+    private final LeasePlan plan;
     private final Conditions conditions;
     private final Map<String, String> kafka;
     private final Consumer<String> progress;
@@ -142,8 +142,8 @@ public final class LeasesBench {
      * @param kafka Kafka settings of the candidate that override those of {@code weir run}
      * @param progress receives a line for each measurement
      */
-    public LeasesBench(LeasePlan effort, Conditions conditions, Map<String, String> kafka, Consumer<String> progress) {
-        this.effort = effort;
+    public LeasesBench(LeasePlan plan, Conditions conditions, Map<String, String> kafka, Consumer<String> progress) {
+        this.plan = plan;
         this.conditions = conditions;
         this.kafka = Map.copyOf(kafka);
         this.progress = progress;
@@ -156,11 +156,11 @@ public final class LeasesBench {
      */
     public ResultTable run(String algorithm, Duration per, List<LeaseScenario> scenes) throws Exception {
         List<ResultTable.Row> rows = new ArrayList<>();
-        try (BenchCluster rig = new BenchCluster(conditions.brokers);
+        try (BenchCluster cluster = new BenchCluster(conditions.brokers);
                 BusyThreads unused = new BusyThreads(conditions.busyThreads)) {
-            for (LeaseScenario scene : scenes) {
-                rows.add(run(rig, scene, algorithm, per));
-                progress.accept(scene.title + ": measured");
+            for (LeaseScenario scenario : scenes) {
+                rows.add(run(cluster, scenario, algorithm, per));
+                progress.accept(scenario.title + ": measured");
             }
         }
         String title = "%s of %d s, %s"
@@ -175,43 +175,43 @@ public final class LeasesBench {
                 rows,
                 List.of(
                         "%d s each, after %d s; one instance, one thread; busy threads: %d"
-                                .formatted(effort.time.toSeconds(), effort.warmUp.toSeconds(), conditions.busyThreads),
+                                .formatted(plan.time.toSeconds(), plan.warmUp.toSeconds(), conditions.busyThreads),
                         "used: share of what one limiter that sees all requests would have allowed; peak: largest share"
                                 + " of the limit in use; waited, no lease, messages: share of the requests",
                         "p50, p99: from when a request is due until its decision is appended; round trip: median of the"
                                 + " smoothed round trips of lease requests"));
     }
 
-    private ResultTable.Row run(BenchCluster rig, LeaseScenario scene, String algorithm, Duration per)
+    private ResultTable.Row run(BenchCluster cluster, LeaseScenario scenario, String algorithm, Duration per)
             throws Exception {
-        long limit = scene.perSecond * per.toSeconds();
+        long limit = scenario.perSecond * per.toSeconds();
         String policies = "policies: [{id: all, key: [], limits: [{algorithm: %s, limit: %d, per: %ds}]}]"
                 .formatted(algorithm, limit, per.toSeconds());
-        try (BenchCluster.Workload workload = rig.workload(policies, scene.partitions, kafka)) {
+        try (BenchCluster.Workload workload = cluster.workload(policies, scenario.partitions, kafka)) {
             WeirConfig config =
                     workload.config("leases", WeirConfig.DEFAULTS.state().hotMemoryBytes());
-            Observation seen = observe(workload, config, scene);
-            return row(scene, LimitTerms.of(algorithm, limit, per.toMillis()), seen);
+            Observation seen = observe(workload, config, scenario);
+            return row(scenario, LimitTerms.of(algorithm, limit, per.toMillis()), seen);
         }
     }
 
-    private Observation observe(BenchCluster.Workload workload, WeirConfig config, LeaseScenario scene)
+    private Observation observe(BenchCluster.Workload workload, WeirConfig config, LeaseScenario scenario)
             throws Exception {
-        try (Candidate lane = new Candidate("leases", Candidate.CandidateKind.SHARE, config, DecideBench.JVM)) {
-            lane.resume();
+        try (Candidate candidate = new Candidate("leases", Candidate.CandidateKind.SHARE, config, DecideBench.JVM)) {
+            candidate.resume();
             long epochMs = System.currentTimeMillis() - System.nanoTime() / NANOS_PER_MS; // of the times in request ids
-            SteadyRate demand = new SteadyRate(scene.demand);
-            long count = demand.requestsIn(effort.warmUp.plus(effort.time));
+            SteadyRate demand = new SteadyRate(scenario.demand);
+            long count = demand.requestsIn(plan.warmUp.plus(plan.time));
             CompletableFuture<Void> sending = BackgroundThread.run(() -> {
-                workload.send(demand, System.nanoTime(), count, clients(scene));
+                workload.send(demand, System.nanoTime(), count, clients(scenario));
                 return null;
             });
-            Thread.sleep(effort.warmUp.toMillis());
+            Thread.sleep(plan.warmUp.toMillis());
             long fromMs = System.currentTimeMillis();
-            Candidate.LeaseCounts before = lane.leaseCounts();
+            Candidate.LeaseCounts before = candidate.leaseCounts();
             sending.get();
             long toMs = System.currentTimeMillis();
-            Candidate.LeaseCounts after = lane.leaseCounts();
+            Candidate.LeaseCounts after = candidate.leaseCounts();
             List<Answer> answers = read(config, count, epochMs);
             double roundTripMs = medianRoundTripMs(config, fromMs, toMs);
             return new Observation(answers, fromMs, toMs, before, after, roundTripMs);
@@ -219,18 +219,18 @@ public final class LeasesBench {
     }
 
     /** Returns a function to clients, whose requests are distributed over the partitions as the scenario says. */
-    private static LongUnaryOperator clients(LeaseScenario scene) {
+    private static LongUnaryOperator clients(LeaseScenario scenario) {
         List<List<Long>> of = new ArrayList<>();
-        for (int i = 0; i < scene.partitions; i++) {
+        for (int i = 0; i < scenario.partitions; i++) {
             of.add(new ArrayList<>());
         }
         for (long client = 0; of.stream().anyMatch(some -> some.size() < CLIENTS_PER_PARTITION); client++) {
             byte[] key = BenchCluster.client(client).getBytes(StandardCharsets.UTF_8);
-            of.get(BuiltInPartitioner.partitionForKey(key, scene.partitions)).add(client);
+            of.get(BuiltInPartitioner.partitionForKey(key, scenario.partitions)).add(client);
         }
         SplittableRandom random = new SplittableRandom(1);
         return number -> {
-            List<Long> some = of.get(scene.nextPartition(random));
+            List<Long> some = of.get(scenario.nextPartition(random));
             return some.get(random.nextInt(some.size()));
         };
     }
@@ -298,7 +298,7 @@ public final class LeasesBench {
         return consumer;
     }
 
-    private static ResultTable.Row row(LeaseScenario scene, Limit<?> limit, Observation seen) {
+    private static ResultTable.Row row(LeaseScenario scenario, Limit<?> limit, Observation seen) {
         long openMs = seen.answers.get(0).decidedAtMs;
         LimitAccount<?> seeing = LimitAccount.open(limit, openMs);
         LimitAccount<?> lent = LimitAccount.open(limit, openMs);
@@ -327,7 +327,7 @@ public final class LeasesBench {
             }
         }
         return ResultTable.Row.of(
-                scene.title,
+                scenario.title,
                 could == 0 ? Double.NaN : PERCENT * had / could,
                 PERCENT * mostUsed / limit.capacity(),
                 PERCENT * (seen.after.waited() - seen.before.waited()) / decided,

@@ -22,7 +22,7 @@ public final class ReserveBench {
     private static final String PLAIN = "two CONSUMEs";
     private static final String RESERVED = "a reservation and its end";
 
-    private final RunPlan effort;
+    private final RunPlan plan;
     private final Map<String, String> kafka;
     private final Consumer<String> progress;
 
@@ -32,8 +32,8 @@ public final class ReserveBench {
      * @param kafka Kafka settings of all candidates that override those of {@code weir run}
      * @param progress receives a line for each measurement
      */
-    public ReserveBench(RunPlan effort, Map<String, String> kafka, Consumer<String> progress) {
-        this.effort = effort;
+    public ReserveBench(RunPlan plan, Map<String, String> kafka, Consumer<String> progress) {
+        this.plan = plan;
         this.kafka = Map.copyOf(kafka);
         this.progress = progress;
     }
@@ -48,31 +48,31 @@ public final class ReserveBench {
         String policies = DecideBench.policyYaml(algorithm);
         Map<String, BenchCluster.Workload> workloads = new HashMap<>();
         Map<String, LongFunction<Request>> sources = new HashMap<>();
-        List<Candidate> lanes = new ArrayList<>();
+        List<Candidate> candidates = new ArrayList<>();
         ReservedRequests reserved =
                 new ReservedRequests(clients, held, RequestKind.SETTLE, ReservedRequests.durationMs(held));
         sources.put(RESERVED, reserved);
         sources.put(PLAIN, number -> plain(reserved.apply(number | 1), reserved.apply(number), number));
-        try (BenchCluster rig = new BenchCluster();
-                BenchCluster.Workload ofPlain = rig.workload(policies, kafka);
-                BenchCluster.Workload ofReserved = rig.workload(policies, kafka)) {
+        try (BenchCluster cluster = new BenchCluster();
+                BenchCluster.Workload ofPlain = cluster.workload(policies, kafka);
+                BenchCluster.Workload ofReserved = cluster.workload(policies, kafka)) {
             workloads.put(PLAIN, ofPlain);
             workloads.put(RESERVED, ofReserved);
             try {
                 for (String name : List.of(PLAIN, RESERVED)) {
                     BenchCluster.Workload workload = workloads.get(name);
                     long hotBytes = workload.config().state().hotMemoryBytes();
-                    lanes.add(new Candidate(
+                    candidates.add(new Candidate(
                             name,
                             Candidate.CandidateKind.DECIDE,
                             ReservedRequests.config(workload.config("decide", hotBytes)),
                             DecideBench.JVM));
                 }
-                TimeSlices.RequestSupply supply = (lane, requests) ->
-                        workloads.get(lane.name()).ensureRequests(requests, sources.get(lane.name()));
-                return run(algorithm, clients, held, supply, lanes);
+                TimeSlices.RequestSupply supply = (candidate, requests) ->
+                        workloads.get(candidate.name()).ensureRequests(requests, sources.get(candidate.name()));
+                return run(algorithm, clients, held, supply, candidates);
             } finally {
-                lanes.forEach(Candidate::close);
+                candidates.forEach(Candidate::close);
             }
         }
     }
@@ -92,15 +92,15 @@ public final class ReserveBench {
     }
 
     private ResultTable run(
-            String algorithm, long clients, long held, TimeSlices.RequestSupply supply, List<Candidate> lanes)
+            String algorithm, long clients, long held, TimeSlices.RequestSupply supply, List<Candidate> candidates)
             throws Exception {
-        TimeSlices slices = new TimeSlices(effort, DecideBench.FIRST_GUESS, progress);
-        long warmUp = Math.max(effort.warmUp(), 2 * held); // until as many are held
-        for (Candidate lane : lanes) {
-            supply.ensureRequests(lane, warmUp * 3 / 2);
-            slices.warmUp(lane, warmUp);
+        TimeSlices slices = new TimeSlices(plan, DecideBench.FIRST_GUESS, progress);
+        long warmUp = Math.max(plan.warmUp(), 2 * held); // until as many are held
+        for (Candidate candidate : candidates) {
+            supply.ensureRequests(candidate, warmUp * 3 / 2);
+            slices.warmUp(candidate, warmUp);
         }
-        List<CandidateSeries> series = slices.measure(lanes, supply);
+        List<CandidateSeries> series = slices.measure(candidates, supply);
         List<String> notes =
                 List.of("%,d clients; %,d reservations are open, each with its own id".formatted(clients, held));
         return ResultTable.of("reserve", algorithm, "requests/s", series, notes);

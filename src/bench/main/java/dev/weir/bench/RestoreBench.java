@@ -19,9 +19,9 @@ import java.util.function.LongUnaryOperator;
 import org.apache.kafka.clients.consumer.ConsumerConfig;
 
 /**
- * Measures the memory and disk space of an instance with the states of many clients, and how long an instance takes
- * from the start of its process until it has decided the waiting requests: one without local state, which restores all
- * of it, and one that was killed, with what its stores had written.
+ * Measures the memory and disk space of an instance with the states of many clients, and how long it takes from the
+ * start of its process until it has decided the waiting requests. One instance has no local state and restores all of
+ * it. The other was killed, and has what its stores had written.
  */
 public final class RestoreBench {
 
@@ -64,10 +64,10 @@ public final class RestoreBench {
 
     /** The memory and the disk space of an instance. The disk space is measured after it left its group. */
     private record InstanceSize(Candidate.MemoryUse stores, long residentBytes, long diskBytes) {
-        static InstanceSize measureAndLeave(Candidate lane, Path directory) throws IOException {
-            Candidate.MemoryUse stores = lane.memoryUse();
-            long residentBytes = lane.residentBytes();
-            lane.leaveGroup();
+        static InstanceSize measureAndLeave(Candidate candidate, Path directory) throws IOException {
+            Candidate.MemoryUse stores = candidate.memoryUse();
+            long residentBytes = candidate.residentBytes();
+            candidate.leaveGroup();
             return new InstanceSize(stores, residentBytes, DirectorySize.bytes(directory));
         }
     }
@@ -77,20 +77,20 @@ public final class RestoreBench {
 
     /** Compares a number of keys with no keys. The instances start in turns. */
     public ResultTable run(long keys) throws Exception {
-        try (BenchCluster rig = new BenchCluster();
-                BenchCluster.Workload none = rig.workload(POLICY, Map.of());
-                BenchCluster.Workload all = rig.workload(POLICY, Map.of())) {
-            InstanceSize decided = decide(rig, all, keys);
+        try (BenchCluster cluster = new BenchCluster();
+                BenchCluster.Workload none = cluster.workload(POLICY, Map.of());
+                BenchCluster.Workload all = cluster.workload(POLICY, Map.of())) {
+            InstanceSize decided = decide(cluster, all, keys);
             List<StartResult> withNone = new ArrayList<>();
             List<StartResult> withAll = new ArrayList<>();
             List<StartResult> killed = new ArrayList<>();
             for (int round = 0; round < rounds; round++) {
-                withNone.add(start(rig, none, 0, round));
-                withAll.add(start(rig, all, keys, round));
-                killed.add(startKilled(rig, all, keys));
+                withNone.add(start(cluster, none, 0, round));
+                withAll.add(start(cluster, all, keys, round));
+                killed.add(startKilled(cluster, all, keys));
             }
-            RestoreResult least = restoreResult(rig, none, withNone, withNone.get(0).instanceSize, name(0));
-            RestoreResult most = restoreResult(rig, all, withAll, decided, name(keys));
+            RestoreResult least = restoreResult(cluster, none, withNone, withNone.get(0).instanceSize, name(0));
+            RestoreResult most = restoreResult(cluster, all, withAll, decided, name(keys));
             double perMillion = (most.seconds.median() - least.seconds.median()) * 1e6 / keys;
             List<String> columns = List.of(
                     "start s",
@@ -106,7 +106,7 @@ public final class RestoreBench {
             List<String> notes = List.of(
                     "start: until the waiting requests are decided; resident: includes heap (limit 1 GiB) and RocksDB");
             RestoreResult afterKill =
-                    restoreResult(rig, all, killed, killed.get(0).instanceSize, name(keys) + ", killed");
+                    restoreResult(cluster, all, killed, killed.get(0).instanceSize, name(keys) + ", killed");
             List<ResultTable.Row> rows =
                     List.of(row(least, Double.NaN), row(most, perMillion), row(afterKill, Double.NaN));
             return new ResultTable("growth", "an instance, by keys", columns, rows, notes);
@@ -128,67 +128,73 @@ public final class RestoreBench {
                 kept.changelogBytes / MIB);
     }
 
-    private StartResult start(BenchCluster rig, BenchCluster.Workload workload, long keys, int round) throws Exception {
+    private StartResult start(BenchCluster cluster, BenchCluster.Workload workload, long keys, int round)
+            throws Exception {
         Path own = workload.config().state().directory().resolve("restored-" + round);
-        return start(rig, workload, workload.config(), own, name(keys));
+        return start(cluster, workload, workload.config(), own, name(keys));
     }
 
     /** Starts an instance when requests wait, and measures until they are decided. */
     private StartResult start(
-            BenchCluster rig, BenchCluster.Workload workload, WeirConfig config, Path own, String name)
+            BenchCluster cluster, BenchCluster.Workload workload, WeirConfig config, Path own, String name)
             throws Exception {
         workload.ensureRequests(workload.sent() + WAITING, ONE_REQUEST_PER_CLIENT);
         long begin = System.nanoTime();
-        try (Candidate lane = lane(config, own)) {
-            lane.resume();
-            awaitCommitted(rig, config, workload.sent());
+        try (Candidate candidate = candidate(config, own)) {
+            candidate.resume();
+            awaitCommitted(cluster, config, workload.sent());
             double seconds = (System.nanoTime() - begin) / 1e9;
-            long restored = lane.restoredRecords();
+            long restored = candidate.restoredRecords();
             progress.accept(String.format(Locale.ROOT, "%s: %.1f s, %,d records restored", name, seconds, restored));
-            return new StartResult(seconds, restored, InstanceSize.measureAndLeave(lane, own));
+            return new StartResult(seconds, restored, InstanceSize.measureAndLeave(candidate, own));
         }
     }
 
     /** Restores all states, decides some requests, kills the process and starts it again as the same instance. */
-    private StartResult startKilled(BenchCluster rig, BenchCluster.Workload workload, long keys) throws Exception {
+    private StartResult startKilled(BenchCluster cluster, BenchCluster.Workload workload, long keys) throws Exception {
         // Static membership (KIP-345): otherwise the group would wait until the session of the killed process ends.
         WeirConfig config = workload.config().withKafka(ConsumerConfig.GROUP_INSTANCE_ID_CONFIG, "killed");
         Path own = config.state().directory().resolve("killed");
-        try (Candidate lane = lane(config, own)) {
-            lane.resume();
+        try (Candidate candidate = candidate(config, own)) {
+            candidate.resume();
             workload.ensureRequests(workload.sent() + WAITING, ONE_REQUEST_PER_CLIENT);
-            awaitCommitted(rig, config, workload.sent());
-            lane.kill();
+            awaitCommitted(cluster, config, workload.sent());
+            candidate.kill();
         }
-        return start(rig, workload, config, own, name(keys) + ", killed");
+        return start(cluster, workload, config, own, name(keys) + ", killed");
     }
 
     private static RestoreResult restoreResult(
-            BenchCluster rig, BenchCluster.Workload workload, List<StartResult> starts, InstanceSize held, String name)
+            BenchCluster cluster,
+            BenchCluster.Workload workload,
+            List<StartResult> starts,
+            InstanceSize held,
+            String name)
             throws Exception {
         List<Double> seconds = starts.stream().map(StartResult::seconds).toList();
         long restored = starts.get(starts.size() - 1).restoredRecords;
         return new RestoreResult(
-                new CandidateSeries(name, seconds), restored, held, changelogBytes(rig, workload.config()));
+                new CandidateSeries(name, seconds), restored, held, changelogBytes(cluster, workload.config()));
     }
 
     private static String name(long keys) {
         return String.format(Locale.ROOT, "%,d keys", keys);
     }
 
-    private static InstanceSize decide(BenchCluster rig, BenchCluster.Workload workload, long keys) throws Exception {
+    private static InstanceSize decide(BenchCluster cluster, BenchCluster.Workload workload, long keys)
+            throws Exception {
         WeirConfig config = workload.config();
         workload.ensureRequests(keys, ONE_REQUEST_PER_CLIENT);
         Path own = config.state().directory().resolve("decided");
-        try (Candidate lane = lane(config, own)) {
-            lane.resume();
-            awaitCommitted(rig, config, keys);
-            return InstanceSize.measureAndLeave(lane, own);
+        try (Candidate candidate = candidate(config, own)) {
+            candidate.resume();
+            awaitCommitted(cluster, config, keys);
+            return InstanceSize.measureAndLeave(candidate, own);
         }
     }
 
     /** Starts an instance with its own state directory, paused. */
-    private static Candidate lane(WeirConfig config, Path own) throws IOException {
+    private static Candidate candidate(WeirConfig config, Path own) throws IOException {
         return new Candidate(
                 own.getFileName().toString(),
                 Candidate.CandidateKind.DECIDE,
@@ -196,9 +202,9 @@ public final class RestoreBench {
                 DecideBench.JVM);
     }
 
-    private static void awaitCommitted(BenchCluster rig, WeirConfig config, long requests) throws Exception {
+    private static void awaitCommitted(BenchCluster cluster, WeirConfig config, long requests) throws Exception {
         long deadline = System.nanoTime() + PATIENCE.toNanos();
-        while (committed(rig, config) < requests) {
+        while (committed(cluster, config) < requests) {
             if (System.nanoTime() > deadline) {
                 throw new IllegalStateException(
                         "timed out after " + PATIENCE.toMinutes() + " min: not all requests were decided");
@@ -207,8 +213,8 @@ public final class RestoreBench {
         }
     }
 
-    private static long committed(BenchCluster rig, WeirConfig config) throws Exception {
-        return rig
+    private static long committed(BenchCluster cluster, WeirConfig config) throws Exception {
+        return cluster
                 .admin()
                 .listConsumerGroupOffsets(config.applicationId())
                 .partitionsToOffsetAndMetadata()
@@ -220,8 +226,8 @@ public final class RestoreBench {
                 .sum();
     }
 
-    private static long changelogBytes(BenchCluster rig, WeirConfig config) throws Exception {
-        return rig.admin().describeLogDirs(List.of(NODE)).allDescriptions().get().get(NODE).values().stream()
+    private static long changelogBytes(BenchCluster cluster, WeirConfig config) throws Exception {
+        return cluster.admin().describeLogDirs(List.of(NODE)).allDescriptions().get().get(NODE).values().stream()
                 .flatMap(directory -> directory.replicaInfos().entrySet().stream())
                 .filter(replica -> replica.getKey().topic().startsWith(config.applicationId() + "-")
                         && replica.getKey().topic().endsWith("-changelog"))

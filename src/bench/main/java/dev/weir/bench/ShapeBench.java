@@ -20,7 +20,7 @@ public final class ShapeBench {
     /** An estimate of the releases per second of the fastest candidate. */
     private static final long FIRST_GUESS = 60_000;
 
-    private final RunPlan effort;
+    private final RunPlan plan;
     private final Duration pacing;
     private final Map<String, String> kafka;
     private final Consumer<String> progress;
@@ -29,17 +29,17 @@ public final class ShapeBench {
     /**
      * Creates a benchmark.
      *
-     * @param effort the rounds; its warm-up is a number of releases
+     * @param plan the rounds; its warm-up is a number of releases
      * @param pacing how long the pace of queues is measured
      * @param kafka Kafka settings of all candidates that override those of {@code weir run}
      * @param progress receives a line for each measurement
      */
-    public ShapeBench(RunPlan effort, Duration pacing, Map<String, String> kafka, Consumer<String> progress) {
-        this.effort = effort;
+    public ShapeBench(RunPlan plan, Duration pacing, Map<String, String> kafka, Consumer<String> progress) {
+        this.plan = plan;
         this.pacing = pacing;
         this.kafka = Map.copyOf(kafka);
         this.progress = progress;
-        this.slices = new TimeSlices(effort, FIRST_GUESS, progress);
+        this.slices = new TimeSlices(plan, FIRST_GUESS, progress);
     }
 
     /**
@@ -48,13 +48,13 @@ public final class ShapeBench {
      * @param counts the number of queues of each candidate
      */
     public List<ResultTable> run(List<Integer> counts) throws Exception {
-        try (BenchCluster rig = new BenchCluster()) {
+        try (BenchCluster cluster = new BenchCluster()) {
             List<BenchCluster.Workload> workloads = new ArrayList<>();
             Map<Candidate, ShapingCandidate> candidates = new LinkedHashMap<>();
             try {
                 for (int count : counts) {
                     BenchQueues queues = new BenchQueues(count);
-                    BenchCluster.Workload workload = rig.workload(queues.stoppedRules(), kafka);
+                    BenchCluster.Workload workload = cluster.workload(queues.stoppedRules(), kafka);
                     workloads.add(workload);
                     ShapingCandidate candidate = new ShapingCandidate(queues, workload);
                     candidates.put(candidate.candidate(), candidate);
@@ -68,16 +68,16 @@ public final class ShapeBench {
     }
 
     private ResultTable rates(Map<Candidate, ShapingCandidate> candidates) throws Exception {
-        long slice = FIRST_GUESS * effort.turn().toMillis() / 1_000;
+        long slice = FIRST_GUESS * plan.turn().toMillis() / 1_000;
         for (ShapingCandidate candidate : candidates.values()) {
-            candidate.ensureRequests(effort.warmUp() + slice * effort.rounds());
+            candidate.ensureRequests(plan.warmUp() + slice * plan.rounds());
             slices.warmUp(
                     candidate.candidate(),
-                    effort.warmUp() - candidate.candidate().count().records());
+                    plan.warmUp() - candidate.candidate().count().records());
         }
         List<CandidateSeries> series = slices.measure(
                 List.copyOf(candidates.keySet()),
-                (lane, requests) -> candidates.get(lane).ensureRequests(requests));
+                (candidate, requests) -> candidates.get(candidate).ensureRequests(requests));
         return ResultTable.of(
                 "shape",
                 "as fast as possible",

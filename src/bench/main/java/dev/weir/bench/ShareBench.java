@@ -20,7 +20,7 @@ public final class ShareBench {
     private static final String SHARED =
             "{id: all, layer: all, key: [%s], lease: client, limits: [{algorithm: %s, limit: 1000000000, per: 1m}]}";
 
-    private final RunPlan effort;
+    private final RunPlan plan;
     private final Map<String, String> kafka;
     private final Consumer<String> progress;
 
@@ -30,8 +30,8 @@ public final class ShareBench {
      * @param kafka Kafka settings of all candidates that override those of {@code weir run}
      * @param progress receives a line for each measurement
      */
-    public ShareBench(RunPlan effort, Map<String, String> kafka, Consumer<String> progress) {
-        this.effort = effort;
+    public ShareBench(RunPlan plan, Map<String, String> kafka, Consumer<String> progress) {
+        this.plan = plan;
         this.kafka = Map.copyOf(kafka);
         this.progress = progress;
     }
@@ -46,24 +46,24 @@ public final class ShareBench {
         String own = DecideBench.policyYaml(algorithm);
         String both = own.replace("}]}]", "}]}, " + SHARED.formatted(String.join(", ", key), algorithm) + "]");
         Map<String, BenchCluster.Workload> workloads = new HashMap<>();
-        List<Candidate> lanes = new ArrayList<>();
-        try (BenchCluster rig = new BenchCluster();
-                BenchCluster.Workload ofOwn = rig.workload(own, kafka);
-                BenchCluster.Workload ofBoth = rig.workload(both, kafka)) {
+        List<Candidate> candidates = new ArrayList<>();
+        try (BenchCluster cluster = new BenchCluster();
+                BenchCluster.Workload ofOwn = cluster.workload(own, kafka);
+                BenchCluster.Workload ofBoth = cluster.workload(both, kafka)) {
             long hotBytes = ofOwn.config().state().hotMemoryBytes();
             try {
-                lanes.add(new Candidate(
+                candidates.add(new Candidate(
                         "own", Candidate.CandidateKind.DECIDE, ofOwn.config("own", hotBytes), DecideBench.JVM));
-                lanes.add(new Candidate(
+                candidates.add(new Candidate(
                         "own and shared",
                         Candidate.CandidateKind.SHARE,
                         ofBoth.config("both", hotBytes),
                         DecideBench.JVM));
                 workloads.put("own", ofOwn);
                 workloads.put("own and shared", ofBoth);
-                return run(algorithm, clients, key, workloads, lanes);
+                return run(algorithm, clients, key, workloads, candidates);
             } finally {
-                lanes.forEach(Candidate::close);
+                candidates.forEach(Candidate::close);
             }
         }
     }
@@ -73,16 +73,17 @@ public final class ShareBench {
             long clients,
             List<String> key,
             Map<String, BenchCluster.Workload> workloads,
-            List<Candidate> lanes)
+            List<Candidate> candidates)
             throws Exception {
-        TimeSlices slices = new TimeSlices(effort, DecideBench.FIRST_GUESS, progress);
+        TimeSlices slices = new TimeSlices(plan, DecideBench.FIRST_GUESS, progress);
         List<LongUnaryOperator> who = List.of(DecideBench.zipf(clients, 1), DecideBench.zipf(clients, 2));
-        for (Candidate lane : lanes) {
-            workloads.get(lane.name()).ensureRequests(effort.warmUp() * 3 / 2, who);
-            slices.warmUp(lane, effort.warmUp());
+        for (Candidate candidate : candidates) {
+            workloads.get(candidate.name()).ensureRequests(plan.warmUp() * 3 / 2, who);
+            slices.warmUp(candidate, plan.warmUp());
         }
         List<CandidateSeries> series = slices.measure(
-                lanes, (lane, requests) -> workloads.get(lane.name()).ensureRequests(requests, who));
+                candidates,
+                (candidate, requests) -> workloads.get(candidate.name()).ensureRequests(requests, who));
         List<String> notes = List.of(
                 "%,d clients with a Zipf distribution; the second limit counts %s"
                         .formatted(

@@ -57,12 +57,12 @@ public final class WorkersBench {
 
     /** Measures the time between jobs with one slot, and then how busy a pool of workers is. */
     public List<ResultTable> run() throws Exception {
-        try (BenchCluster rig = new BenchCluster()) {
-            JobTimes single = measure(rig, 1, Duration.ZERO);
+        try (BenchCluster cluster = new BenchCluster()) {
+            JobTimes single = measure(cluster, 1, Duration.ZERO);
             progress.accept("one slot: %.1f ms between jobs".formatted(single.meanGapMs()));
             List<ResultTable.Row> shares = new ArrayList<>();
             for (Duration job : plan.jobs) {
-                double share = measure(rig, plan.slots, job).busyShare(plan.slots);
+                double share = measure(cluster, plan.slots, job).busyShare(plan.slots);
                 double most = job.toMillis() / (job.toMillis() + single.meanGapMs());
                 String name = "jobs of %,d ms".formatted(job.toMillis());
                 progress.accept("%s: handlers run %.3f of the time".formatted(name, share));
@@ -90,11 +90,11 @@ public final class WorkersBench {
         }
     }
 
-    private JobTimes measure(BenchCluster rig, int slots, Duration job) throws Exception {
+    private JobTimes measure(BenchCluster cluster, int slots, Duration job) throws Exception {
         long mostJobs = (plan.warmUp.toSeconds() + plan.turn.toSeconds() + 10) * MOST_PER_SLOT;
         long requests = slots + (job.isZero() ? mostJobs : slots * mostJobs * 4 / Math.max(4, job.toMillis()));
         JobTimes jobs = new JobTimes(job);
-        try (BenchCluster.Workload workload = rig.workload(rules(slots), kafka);
+        try (BenchCluster.Workload workload = cluster.workload(rules(slots), kafka);
                 Candidate candidate = candidate(workload)) {
             candidate.resume();
             workload.ensureRequests(requests, WorkersBench::request);

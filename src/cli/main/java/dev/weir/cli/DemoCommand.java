@@ -107,7 +107,7 @@ final class DemoCommand implements Callable<Integer> {
         private final WeirConfig config;
         private final List<Request> requests;
         private final Map<String, SentRequest> sent = new HashMap<>();
-        private final DecisionStats tally = new DecisionStats();
+        private final DecisionStats stats = new DecisionStats();
         private final Histogram latenciesMicros = new Histogram(3);
         private DemoPace pace;
         private int answered;
@@ -189,7 +189,7 @@ final class DemoCommand implements Callable<Integer> {
             decisions.poll(timeout, decision -> {
                 progressNanos = System.nanoTime();
                 SentRequest request = sent.get(decision.requestId());
-                tally.add(request.tier, decision);
+                stats.add(request.tier, decision);
                 if (decision.endsWait()) {
                     waiting--;
                     return;
@@ -203,13 +203,13 @@ final class DemoCommand implements Callable<Integer> {
             });
             releases.poll(Duration.ZERO, release -> {
                 progressNanos = System.nanoTime();
-                tally.add(release);
+                stats.add(release);
                 waiting--;
             });
         }
 
         void print(PrintWriter out, Map<String, QueueRules> queues) {
-            new StatsPrinter(out).print(StatsTree.of(tally, queues, MAX_CLIENTS));
+            new StatsPrinter(out).print(StatsTree.of(stats, queues, MAX_CLIENTS));
         }
 
         void printLatencies(PrintWriter out) {

@@ -60,7 +60,7 @@ final class DemoWorkers {
      *
      * @throws UnreachableException if they are not done within a time
      */
-    void run(PrintWriter out, Duration patience) throws InterruptedException {
+    void run(PrintWriter out, Duration timeout) throws InterruptedException {
         out.println();
         out.printf(
                 "Queueing %d jobs, at most %d at a time. A worker dies, and another one takes over ...%n", JOBS, SLOTS);
@@ -73,10 +73,10 @@ final class DemoWorkers {
         }
         try {
             try (ReleaseWorker mortal = worker(this::workAndDie, Duration.ZERO)) {
-                await(dying, patience);
+                await(dying, timeout);
             }
-            try (ReleaseWorker living = worker(this::work, patience)) {
-                await(allDone, patience);
+            try (ReleaseWorker living = worker(this::work, timeout)) {
+                await(allDone, timeout);
             }
         } finally {
             end.countDown();
@@ -133,9 +133,9 @@ final class DemoWorkers {
         }
     }
 
-    private static void await(CountDownLatch latch, Duration patience) throws InterruptedException {
-        if (!latch.await(patience.toMillis(), TimeUnit.MILLISECONDS)) {
-            throw new UnreachableException("the jobs were not done within " + patience.toSeconds() + " s", null);
+    private static void await(CountDownLatch latch, Duration timeout) throws InterruptedException {
+        if (!latch.await(timeout.toMillis(), TimeUnit.MILLISECONDS)) {
+            throw new UnreachableException("the jobs were not done within " + timeout.toSeconds() + " s", null);
         }
     }
 

@@ -57,8 +57,8 @@ public final class ClientMetricsBinder {
             figures.counter("weir.client.waited.here", Tags.empty(), stats -> stats.decided()
                     .waitedHere());
             ended(figures, "REJECTED", ClientStats::rejected);
-            for (NoDecisionReason why : NoDecisionReason.values()) {
-                ended(figures, why.name(), stats -> stats.undecided(why));
+            for (NoDecisionReason reason : NoDecisionReason.values()) {
+                ended(figures, reason.name(), stats -> stats.undecided(reason));
             }
             figures.counter(
                     "weir.client.late", Tags.empty(), stats -> stats.decided().late());

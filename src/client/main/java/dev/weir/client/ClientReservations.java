@@ -88,13 +88,13 @@ final class ClientReservations implements AutoCloseable {
             lastNanos = nanoTime.getAsLong() - LOG_INTERVAL_NANOS;
         }
 
-        synchronized void unconfirmed(Throwable why) {
+        synchronized void unconfirmed(Throwable cause) {
             count++;
             if (nanoTime.getAsLong() - lastNanos >= LOG_INTERVAL_NANOS) {
                 LOG.warn(
                         "Weir did not confirm the ends of {} reservations, which end by their time; the last one: {}",
                         count,
-                        why.getMessage());
+                        cause.getMessage());
                 count = 0;
                 lastNanos = nanoTime.getAsLong();
             }
@@ -239,8 +239,8 @@ final class ClientReservations implements AutoCloseable {
     }
 
     /** Returns whether a request ends at once for a reason that can pass. */
-    private static boolean isTriedAgain(NoDecisionReason why) {
-        return switch (why) {
+    private static boolean isTriedAgain(NoDecisionReason reason) {
+        return switch (reason) {
             case NOT_READY, NOT_WRITTEN, TOO_MANY_WAITING, OVERLOADED, CIRCUIT_OPEN -> true;
             default -> false;
         };

@@ -43,11 +43,11 @@ public record ClientStats(
     /**
      * Returns the number of requests that ended without a decision for a reason.
      *
-     * @param why the reason
+     * @param reason the reason
      * @return the number of requests
      */
-    public long undecided(NoDecisionReason why) {
-        return undecided.getOrDefault(why, 0L);
+    public long undecided(NoDecisionReason reason) {
+        return undecided.getOrDefault(reason, 0L);
     }
 
     /**

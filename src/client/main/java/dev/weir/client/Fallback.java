@@ -20,17 +20,17 @@ public enum Fallback {
     /**
      * Returns the decision on a request that Weir has not decided.
      *
-     * @param why why there is no decision by Weir
+     * @param reason why there is no decision by Weir
      * @return the decision, which refuses the request because of {@linkplain NoDecisionReason#isOverload overload} even
      *     if this is {@link #FAIL_OPEN}; empty if this is {@link #FAIL}
      */
-    public Optional<ClientDecision> decision(NoDecisionReason why) {
-        return decision(why, false);
+    public Optional<ClientDecision> decision(NoDecisionReason reason) {
+        return decision(reason, false);
     }
 
     /** @param isForOverload whether {@link #FAIL_OPEN} also allows requests because of overload */
-    Optional<ClientDecision> decision(NoDecisionReason why, boolean isForOverload) {
-        boolean isAllowed = this == FAIL_OPEN && (isForOverload || !why.isOverload());
-        return this == FAIL ? Optional.empty() : Optional.of(ClientDecision.fallback(isAllowed, why));
+    Optional<ClientDecision> decision(NoDecisionReason reason, boolean isForOverload) {
+        boolean isAllowed = this == FAIL_OPEN && (isForOverload || !reason.isOverload());
+        return this == FAIL ? Optional.empty() : Optional.of(ClientDecision.fallback(isAllowed, reason));
     }
 }

@@ -118,8 +118,8 @@ class HeldReservationTest {
         return CompletableFuture.completedFuture(decision);
     }
 
-    private static CompletableFuture<Decision> none(NoDecisionReason why) {
-        return CompletableFuture.failedFuture(new NoDecisionException(why, "no decision", null));
+    private static CompletableFuture<Decision> none(NoDecisionReason reason) {
+        return CompletableFuture.failedFuture(new NoDecisionException(reason, "no decision", null));
     }
 
     private static Request request() {
@@ -363,10 +363,10 @@ class HeldReservationTest {
     @EnumSource(
             value = NoDecisionReason.class,
             names = {"NOT_READY", "NOT_WRITTEN", "TOO_MANY_WAITING", "OVERLOADED", "CIRCUIT_OPEN"})
-    void an_end_that_cannot_be_sent_is_tried_again(NoDecisionReason why) throws Exception {
+    void an_end_that_cannot_be_sent_is_tried_again(NoDecisionReason reason) throws Exception {
         Reservation reservation = reserve();
         for (int i = 0; i < 3; i++) {
-            answers.add(request -> none(why));
+            answers.add(request -> none(reason));
         }
         CompletableFuture<Reason> end = reservation.settle(3);
         assertThat(end).isNotDone();

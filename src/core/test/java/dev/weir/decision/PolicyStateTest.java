@@ -53,7 +53,7 @@ class PolicyStateTest {
         return state.accounts().stream().map(account -> account.used(nowMs)).toList();
     }
 
-    private static List<Integer> shelvesOf(PolicyState state) {
+    private static List<Integer> logIds(PolicyState state) {
         return state.accounts().stream()
                 .filter(account -> account.state() instanceof Log)
                 .map(account -> ((Log) account.state()).id())
@@ -71,7 +71,7 @@ class PolicyStateTest {
         PolicyState state = PolicyState.fresh(policy("p", window(5, 1_000), log(6, 1_000), log(7, 1_000)), 3);
         assertThat(state.lastChargeMs()).isEqualTo(3);
         assertThat(used(state, 3)).containsExactly(0L, 0L, 0L);
-        assertThat(shelvesOf(state)).containsExactly(0, 1);
+        assertThat(logIds(state)).containsExactly(0, 1);
         assertThat(state.retired()).isEmpty();
     }
 
@@ -120,8 +120,8 @@ class PolicyStateTest {
     @Test
     void two_of_the_same_limit_stay_two() {
         PolicyState state = after(3, 0, log(5, 1_000), log(5, 1_000));
-        assertThat(shelvesOf(state)).containsExactly(0, 1);
-        assertThat(shelvesOf(under(state, 0, log(5, 1_000), log(5, 1_000), log(5, 1_000))))
+        assertThat(logIds(state)).containsExactly(0, 1);
+        assertThat(logIds(under(state, 0, log(5, 1_000), log(5, 1_000), log(5, 1_000))))
                 .containsExactly(0, 1, 2);
     }
 
@@ -166,13 +166,13 @@ class PolicyStateTest {
     @Test
     void a_log_keeps_its_segments_and_a_new_one_gets_unused_ones() {
         PolicyState state = after(3, 0, log(5, 1_000), log(6, 1_000));
-        assertThat(shelvesOf(under(state, 0, log(6, 1_000), log(5, 1_000)))).containsExactly(1, 0);
-        assertThat(shelvesOf(under(state, 0, log(6, 1_000)))).containsExactly(1);
-        assertThat(shelvesOf(under(state, 0, log(6, 1_000), log(7, 1_000), log(8, 1_000))))
+        assertThat(logIds(under(state, 0, log(6, 1_000), log(5, 1_000)))).containsExactly(1, 0);
+        assertThat(logIds(under(state, 0, log(6, 1_000)))).containsExactly(1);
+        assertThat(logIds(under(state, 0, log(6, 1_000), log(7, 1_000), log(8, 1_000))))
                 .containsExactly(1, 0, 2);
         PolicyState without = under(state, 0, window(9, 9), window(8, 8));
         assertThat(without.retired()).hasSize(2);
-        assertThat(shelvesOf(under(without, 0, log(5, 1_000), log(6, 1_000)))).containsExactly(2, 3);
+        assertThat(logIds(under(without, 0, log(5, 1_000), log(6, 1_000)))).containsExactly(2, 3);
     }
 
     @Test
@@ -232,7 +232,7 @@ class PolicyStateTest {
         int garbage = states.segments();
         PolicyState state = after(1, 10_000, log(1_000, 5_000));
         assertThat(used(state, 10_000)).containsExactly(1L);
-        assertThat(shelvesOf(state)).containsExactly(1);
+        assertThat(logIds(state)).containsExactly(1);
         assertThat(states.segments()).isEqualTo(garbage - 2);
         for (int i = 0; i < garbage / 2; i++) {
             after(1, 10_000, log(1_000, 5_000));
@@ -262,7 +262,7 @@ class PolicyStateTest {
                 assertThat(state.accounts().stream().map(LimitAccount::limit).toList())
                         .as("seed %d, request %d", seed, i)
                         .hasSizeLessThanOrEqualTo(4);
-                assertThat(shelvesOf(state)).doesNotHaveDuplicates();
+                assertThat(logIds(state)).doesNotHaveDuplicates();
                 assertThat(states.segments()).isLessThan(600);
             }
             if (state != null && random.nextInt(500) == 0) { // idle until the state can be deleted

@@ -30,25 +30,25 @@ public final class QueueRegistry {
     /**
      * Runs a read-only query on the queues of a partition.
      *
-     * @param patience how long to wait for the task to finish its current work
+     * @param timeout how long to wait for the task to finish its current work
      * @return empty if no task of this application has the partition, or the task is busy for longer
      */
-    public <T> Optional<T> query(int partition, Duration patience, QueueQuery<T> query) {
+    public <T> Optional<T> query(int partition, Duration timeout, QueueQuery<T> query) {
         QueueTask task = tasks.get(partition);
-        return task == null ? Optional.empty() : task.query(patience, query);
+        return task == null ? Optional.empty() : task.query(timeout, query);
     }
 
     /**
      * Returns the first queues of each partition by id, without those of a partition whose task is busy for longer than
-     * {@code patience}. The parts of one queue on several partitions are merged.
+     * {@code timeout}. The parts of one queue on several partitions are merged.
      *
      * @param most the maximum number of queues per partition
-     * @param patience how long to wait for each task
+     * @param timeout how long to wait for each task
      */
-    public List<QueueView> views(int most, Duration patience) {
+    public List<QueueView> views(int most, Duration timeout) {
         Map<String, QueueView> views = new TreeMap<>();
         for (QueueTask task : tasks.values()) {
-            task.query(patience, (queues, nowNanos) -> queues.views(most, nowNanos))
+            task.query(timeout, (queues, nowNanos) -> queues.views(most, nowNanos))
                     .orElse(List.of())
                     .forEach(view -> views.merge(view.rules().id(), view, QueueView::mergedWith));
         }
@@ -58,11 +58,11 @@ public final class QueueRegistry {
     /**
      * Returns a view of a queue for each partition of this application that has a part of it.
      *
-     * @param patience how long to wait for all tasks together
+     * @param timeout how long to wait for all tasks together
      * @return empty if a task is busy for longer or is being closed
      */
-    public Optional<List<QueueView>> parts(String queue, Duration patience) {
-        long deadlineNanos = System.nanoTime() + patience.toNanos();
+    public Optional<List<QueueView>> parts(String queue, Duration timeout) {
+        long deadlineNanos = System.nanoTime() + timeout.toNanos();
         List<QueueView> parts = new ArrayList<>();
         for (QueueTask task : tasks.values()) {
             Duration left = Duration.ofNanos(Math.max(0, deadlineNanos - System.nanoTime()));
@@ -81,11 +81,11 @@ public final class QueueRegistry {
      * operators are in effect, by id. The parts of one queue on several partitions are merged.
      *
      * @param most the maximum number of queues per partition
-     * @param patience how long to wait for all tasks together
+     * @param timeout how long to wait for all tasks together
      * @return empty if a task is busy for longer or is being closed
      */
-    public Optional<SortedMap<String, QueueView>> unusual(int most, Duration patience) {
-        long deadlineNanos = System.nanoTime() + patience.toNanos();
+    public Optional<SortedMap<String, QueueView>> unusual(int most, Duration timeout) {
+        long deadlineNanos = System.nanoTime() + timeout.toNanos();
         SortedMap<String, QueueView> views = new TreeMap<>();
         for (QueueTask task : tasks.values()) {
             Duration left = Duration.ofNanos(Math.max(0, deadlineNanos - System.nanoTime()));

@@ -148,9 +148,9 @@ final class QueueTask {
     }
 
     /** Runs a read-only query on the queues. Returns empty if they are busy for longer, or the task is closed. */
-    <T> Optional<T> query(Duration patience, QueueRegistry.QueueQuery<T> query) {
+    <T> Optional<T> query(Duration timeout, QueueRegistry.QueueQuery<T> query) {
         try {
-            if (!working.tryLock(patience.toNanos(), TimeUnit.NANOSECONDS)) {
+            if (!working.tryLock(timeout.toNanos(), TimeUnit.NANOSECONDS)) {
                 return Optional.empty();
             }
         } catch (InterruptedException e) {

@@ -73,7 +73,7 @@ final class TransactionWatch {
     private final Admin admin;
     private final TransactionInspector inspector;
     private final LongSupplier nanos;
-    private final Duration patience;
+    private final Duration timeout;
     private final GroupOffsets offsets;
     private final Map<TopicPartition, Standstill> standstills = new HashMap<>();
     private final Map<TopicPartition, Judgement> judgements = new HashMap<>();
@@ -86,7 +86,7 @@ final class TransactionWatch {
         this.admin = admin;
         this.nanos = nanos;
         inspector = new TransactionInspector(admin, config);
-        patience = StreamsSettings.transaction(config);
+        timeout = StreamsSettings.transaction(config);
         offsets = new GroupOffsets(admin, config);
     }
 
@@ -112,7 +112,7 @@ final class TransactionWatch {
             Standstill standstill = standstills.get(partition);
             if (standstill == null || standstill.stableOffset != offset) {
                 standstills.put(partition, new Standstill(offset, now));
-            } else if (now - standstill.sinceNanos >= patience.toNanos()) {
+            } else if (now - standstill.sinceNanos >= timeout.toNanos()) {
                 suspects.add(partition);
             }
         }

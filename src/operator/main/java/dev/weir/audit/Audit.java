@@ -129,7 +129,7 @@ public final class Audit implements AutoCloseable {
         Optional<SchemaRegistry> registry = SchemaRegistries.of(config);
         RequestPlacement placement = new RequestPlacement(
                 new RequestPartitions(tasks, partitions), config.requests().misplaced());
-        AuditContext tools = new AuditContext(
+        AuditContext context = new AuditContext(
                 config.toBuilder()
                         .requests(config.requests().withMisplaced(placement.action()))
                         .build(),
@@ -138,7 +138,7 @@ public final class Audit implements AutoCloseable {
                 new ReleaseCodec(registry),
                 rules());
         AuditSummary totals = new AuditSummary();
-        SharedQuotaAudit sums = new SharedQuotaAudit(config, tools.rules(), range, totals, differences);
+        SharedQuotaAudit sums = new SharedQuotaAudit(config, context.rules(), range, totals, differences);
         PartitionAudit.SharedState shared =
                 new PartitionAudit.SharedState(misplaced(tasks, partitions), sums, totals, differences);
         for (int partition = 0; partition < tasks; partition++) {
@@ -172,7 +172,7 @@ public final class Audit implements AutoCloseable {
                     CommittedRecords left = committed(topics.releases(), partition, released)) {
                 PartitionRecords records =
                         new PartitionRecords(open.apply(partition), recorded, left, open, letters.byPartition);
-                new PartitionAudit(tools, scope, records, shared).run();
+                new PartitionAudit(context, scope, records, shared).run();
             } finally {
                 opened.forEach(CommittedRecords::close);
             }

@@ -106,7 +106,7 @@ final class DecisionMatcher {
 
     private final AuditScope scope;
     private final DecisionLog decisions;
-    private final DecisionVerifier verdicts;
+    private final DecisionVerifier verifier;
     private final GivenUpLetters letters;
     private final Map<Request.Source, RecordPosition> recent = new LinkedHashMap<>();
     private final Map<Request.Source, SubmittedRequest> submitted = new LinkedHashMap<>();
@@ -119,10 +119,10 @@ final class DecisionMatcher {
     private int releasedCount;
     private boolean hasDropped;
 
-    DecisionMatcher(AuditScope scope, DecisionLog decisions, DecisionVerifier verdicts, GivenUpLetters letters) {
+    DecisionMatcher(AuditScope scope, DecisionLog decisions, DecisionVerifier verifier, GivenUpLetters letters) {
         this.scope = scope;
         this.decisions = decisions;
-        this.verdicts = verdicts;
+        this.verifier = verifier;
         this.letters = letters;
     }
 
@@ -141,7 +141,7 @@ final class DecisionMatcher {
             boolean isDead) {
         boolean isOnLimits = first != null && !first.isByQueue();
         if (isOnLimits) {
-            verdicts.verifyLimits(request, first, recomputed);
+            verifier.verifyLimits(request, first, recomputed);
             letters.requireNone(request);
             remember(recent, first.source(), first.place());
         } else if (recomputed.unverified() == null && recomputed.result() instanceof Decision) {
@@ -179,13 +179,13 @@ final class DecisionMatcher {
             RecordPosition before =
                     of == null ? recent.get(recorded.source()) : of.isWaiting() ? of.answer.place() : null;
             String note = before == null ? null : "the first is " + before;
-            verdicts.report(DecisionVerifier.mismatch(Kind.SECOND, recorded, note));
+            verifier.report(DecisionVerifier.mismatch(Kind.SECOND, recorded, note));
         } else if (request != null && recomputed != null && recomputed.result() instanceof Decision expected) {
             remember(recent, recorded.source(), recorded.place());
-            verdicts.reportMismatch(request, recorded, DecisionFields.of(recorded.decision(), expected));
+            verifier.reportMismatch(request, recorded, DecisionFields.of(recorded.decision(), expected));
         } else {
             String note = "it is out of order, or its request does not exist";
-            verdicts.report(DecisionVerifier.mismatch(Kind.NO_REQUEST, recorded, note));
+            verifier.report(DecisionVerifier.mismatch(Kind.NO_REQUEST, recorded, note));
         }
     }
 
@@ -198,7 +198,7 @@ final class DecisionMatcher {
 
     private void dropOldest(SubmittedRequest oldest) {
         if (oldest.attempt == null) {
-            verdicts.addUnverified(oldest.request.source(), UnverifiedReason.WAITS);
+            verifier.addUnverified(oldest.request.source(), UnverifiedReason.WAITS);
         }
         if (oldest.isWaiting()) {
             stopWaiting(oldest);
@@ -226,7 +226,7 @@ final class DecisionMatcher {
     /** Matches the first answer of a queue. */
     private void matchQueueAnswer(LoggedDecision recorded, SubmittedRequest of) {
         remember(recent, recorded.source(), recorded.place());
-        verdicts.verifyQueued(of.request, recorded, of.recomputed);
+        verifier.verifyQueued(of.request, recorded, of.recomputed);
         Decision decision = recorded.decision();
         boolean waits = decision.outcome() == Outcome.QUEUED
                 && !decision.repeated()
@@ -273,7 +273,7 @@ final class DecisionMatcher {
         RecordPosition before = completed.get(attempt);
         if (before != null) {
             String note = "attempt " + attempt.attempt() + " was completed before: " + before;
-            verdicts.report(DecisionVerifier.mismatch(Kind.WRONG_QUEUE_EXITS, completion, place, note));
+            verifier.report(DecisionVerifier.mismatch(Kind.WRONG_QUEUE_EXITS, completion, place, note));
             return;
         }
         remember(completed, attempt, place);
@@ -292,7 +292,7 @@ final class DecisionMatcher {
         if (of.attempt.attempt() > attempt.attempt()) {
             String note =
                     "attempt " + attempt.attempt() + " was done, but attempt " + of.attempt.attempt() + " was released";
-            verdicts.report(DecisionVerifier.mismatch(Kind.WRONG_QUEUE_EXITS, of.request, place, note));
+            verifier.report(DecisionVerifier.mismatch(Kind.WRONG_QUEUE_EXITS, of.request, place, note));
         }
         stopWaiting(of);
         forget(of);
@@ -303,7 +303,7 @@ final class DecisionMatcher {
     private void matchEnd(LoggedDecision recorded, SubmittedRequest of) {
         List<Mismatch.FieldMismatch> fields = DecisionFields.ofEnd(recorded.decision(), of.answer.decision());
         if (!fields.isEmpty()) {
-            verdicts.reportMismatch(of.request, recorded, fields);
+            verifier.reportMismatch(of.request, recorded, fields);
         }
         letters.verifyEnd(of.request, recorded);
         stopWaiting(of);
@@ -320,7 +320,7 @@ final class DecisionMatcher {
         } else if (!hasDropped && !decisions.mayBeDeleted(recorded.source())) {
             String note =
                     "it ends a wait that does not exist: " + recorded.decision().reason();
-            verdicts.report(DecisionVerifier.mismatch(Kind.WRONG_QUEUE_EXITS, recorded, note));
+            verifier.report(DecisionVerifier.mismatch(Kind.WRONG_QUEUE_EXITS, recorded, note));
         }
     }
 
@@ -339,7 +339,7 @@ final class DecisionMatcher {
             released.computeIfAbsent(id, any -> new ArrayList<>(1)).add(new UnmatchedRelease(left));
             releasedCount++;
         } else {
-            verdicts.addUnmatchedRelease(left.timestampMs());
+            verifier.addUnmatchedRelease(left.timestampMs());
             hasDropped = true;
         }
     }
@@ -353,7 +353,7 @@ final class DecisionMatcher {
     private void matchRelease(SubmittedRequest of, LoggedRelease left) {
         Release release = left.release();
         if (release.attempt() == null) {
-            verdicts.verifyRelease(of.request, of.answer.decision(), left.place(), release);
+            verifier.verifyRelease(of.request, of.answer.decision(), left.place(), release);
             forget(of);
             letters.requireNone(of.request);
             return;
@@ -374,19 +374,19 @@ final class DecisionMatcher {
     /** Verifies the release of an attempt, which becomes the last one. Returns whether its receipt names it. */
     private boolean verifyAttempt(SubmittedRequest of, LoggedRelease left) {
         Release release = left.release();
-        verdicts.verifyRelease(of.request, of.answer.decision(), left.place(), release);
+        verifier.verifyRelease(of.request, of.answer.decision(), left.place(), release);
         int number = release.attempt().number();
         int before = of.attempt == null ? 0 : of.attempt.attempt();
         boolean isBeforeKnown = before > 0 || scope.retained().allReleases();
         if (isBeforeKnown && number != before + 1) {
             String note =
                     "attempt " + number + " was released " + (before == 0 ? "as the first" : "after attempt " + before);
-            verdicts.report(DecisionVerifier.mismatch(Kind.WRONG_QUEUE_EXITS, of.request, left.place(), note));
+            verifier.report(DecisionVerifier.mismatch(Kind.WRONG_QUEUE_EXITS, of.request, left.place(), note));
         }
         Optional<Receipt> receipt = receipt(release.attempt());
         if (receipt.isEmpty()) {
             String note = "its receipt does not name attempt " + number;
-            verdicts.report(DecisionVerifier.mismatch(Kind.WRONG_QUEUE_EXITS, of.request, left.place(), note));
+            verifier.report(DecisionVerifier.mismatch(Kind.WRONG_QUEUE_EXITS, of.request, left.place(), note));
             return false;
         }
         of.attempt = receipt.get();
@@ -428,7 +428,7 @@ final class DecisionMatcher {
             Request.Source source = of.request.source();
             if (of.isWaiting()) {
                 if (of.attempt == null) {
-                    verdicts.addUnverified(source, UnverifiedReason.WAITS);
+                    verifier.addUnverified(source, UnverifiedReason.WAITS);
                 }
             } else {
                 String note = of.recomputed.result() instanceof Admission admission
@@ -450,7 +450,7 @@ final class DecisionMatcher {
             if (allRead) {
                 reportUnmatchedRelease(id, one.left.place());
             } else {
-                verdicts.addUnmatchedRelease(one.left.timestampMs());
+                verifier.addUnmatchedRelease(one.left.timestampMs());
             }
         }));
     }
@@ -462,22 +462,22 @@ final class DecisionMatcher {
      */
     void reportUndecided(Request request, boolean isDone, String note) {
         if (decisions.mayBeDeleted(request.source())) {
-            verdicts.addUnverified(request.source(), UnverifiedReason.NOT_RETAINED);
+            verifier.addUnverified(request.source(), UnverifiedReason.NOT_RETAINED);
         } else if (!isDone || !decisions.isDue(request.source())) {
-            verdicts.addUnverified(request.source(), UnverifiedReason.NOT_YET);
+            verifier.addUnverified(request.source(), UnverifiedReason.NOT_YET);
         } else {
-            verdicts.report(DecisionVerifier.mismatch(Kind.UNDECIDED, request, null, note));
+            verifier.report(DecisionVerifier.mismatch(Kind.UNDECIDED, request, null, note));
         }
     }
 
     private void reportUnreleased(Receipt attempt, RecordPosition place) {
         String note = "attempt " + attempt.attempt() + " was done, but not released by queue " + attempt.queue();
-        verdicts.reportAlways(new Mismatch(Kind.WRONG_QUEUE_EXITS, null, place, null, null, List.of(), note));
+        verifier.reportAlways(new Mismatch(Kind.WRONG_QUEUE_EXITS, null, place, null, null, List.of(), note));
     }
 
     private void reportUnmatchedRelease(Id id, RecordPosition place) {
         String note = "it was released by queue " + id.queue + ", in which it did not wait";
-        verdicts.reportAlways(
+        verifier.reportAlways(
                 new Mismatch(Kind.WRONG_QUEUE_EXITS, null, place, id.client, id.requestId, List.of(), note));
     }
 

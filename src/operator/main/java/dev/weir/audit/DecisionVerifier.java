@@ -124,9 +124,9 @@ final class DecisionVerifier {
         }
     }
 
-    void addUnverified(Request.Source source, UnverifiedReason why) {
+    void addUnverified(Request.Source source, UnverifiedReason reason) {
         if (scope.isInScope(source)) {
-            totals.add(why);
+            totals.add(reason);
         }
     }
 

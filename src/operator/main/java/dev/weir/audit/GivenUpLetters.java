@@ -12,7 +12,7 @@ import java.util.List;
  * Verifies the dead letters of requests that queues have given up: each has one with the reason of the decision that
  * ended it, and no other request has one.
  */
-record GivenUpLetters(AuditScope scope, PartitionRecords records, DecisionVerifier verdicts) {
+record GivenUpLetters(AuditScope scope, PartitionRecords records, DecisionVerifier verifier) {
 
     /** Returns whether a queue writes dead letters with this reason. */
     static boolean isByQueue(AuditedDeadLetter letter) {
@@ -30,7 +30,7 @@ record GivenUpLetters(AuditScope scope, PartitionRecords records, DecisionVerifi
     void requireNone(Request request) {
         for (AuditedDeadLetter letter : of(request)) {
             String note = "the request was not given up, but has a dead letter with reason " + letter.reason();
-            verdicts.report(DecisionVerifier.mismatch(Kind.DEAD_LETTER, request, letter.place(), note));
+            verifier.report(DecisionVerifier.mismatch(Kind.DEAD_LETTER, request, letter.place(), note));
         }
     }
 
@@ -48,7 +48,7 @@ record GivenUpLetters(AuditScope scope, PartitionRecords records, DecisionVerifi
                 || letters.stream().anyMatch(letter -> !decision.reason().name().equals(letter.reason()));
         if (isMissing || isWrong) {
             String note = "it should have one dead letter with reason " + decision.reason();
-            verdicts.report(DecisionVerifier.mismatch(Kind.DEAD_LETTER, request, end.place(), note));
+            verifier.report(DecisionVerifier.mismatch(Kind.DEAD_LETTER, request, end.place(), note));
         }
     }
 }

@@ -33,10 +33,10 @@ import org.apache.kafka.common.record.TimestampType;
  */
 public final class PartitionAudit {
 
-    private final AuditContext tools;
+    private final AuditContext context;
     private final AuditScope scope;
     private final PartitionRecords records;
-    private final DecisionVerifier verdicts;
+    private final DecisionVerifier verifier;
     private final DecisionLog decisions;
     private final DecisionMatcher matcher;
     private final ReplayOrder order;
@@ -60,18 +60,18 @@ public final class PartitionAudit {
      *
      * @param shared the state shared with the audits of the other tasks
      */
-    public PartitionAudit(AuditContext tools, AuditScope scope, PartitionRecords records, SharedState shared) {
-        this.tools = tools;
+    public PartitionAudit(AuditContext context, AuditScope scope, PartitionRecords records, SharedState shared) {
+        this.context = context;
         this.scope = scope;
         this.records = records;
         misplaced = shared.misplaced;
         sharedQuotas = shared.sharedQuotas;
-        verdicts = new DecisionVerifier(scope, tools.rules(), shared.totals, shared.mismatches);
-        decisions = new DecisionLog(tools, scope, records, verdicts);
-        matcher = new DecisionMatcher(scope, decisions, verdicts, new GivenUpLetters(scope, records, verdicts));
+        verifier = new DecisionVerifier(scope, context.rules(), shared.totals, shared.mismatches);
+        decisions = new DecisionLog(context, scope, records, verifier);
+        matcher = new DecisionMatcher(scope, decisions, verifier, new GivenUpLetters(scope, records, verifier));
         order = new ReplayOrder(decisions, scope.partition(), this::replay);
-        routed = new RoutedRequests(tools, scope, records.otherPartitions(), this::reportUnanswered);
-        recomputation = new Recomputation(tools, scope);
+        routed = new RoutedRequests(context, scope, records.otherPartitions(), this::reportUnanswered);
+        recomputation = new Recomputation(context, scope);
     }
 
     /** Verifies all requests of the task. */
@@ -151,14 +151,14 @@ public final class PartitionAudit {
         List<LoggedDecision> recorded = decisions.takeDecisions(record.offset());
         List<AuditedDeadLetter> letters = decisions.takeDeadLetters(record.offset());
         Request.Source source = new Request.Source(record.partition(), record.offset());
-        verdicts.addRequest(source, letters.size());
+        verifier.addRequest(source, letters.size());
         Request request;
         try {
-            request = tools.requests()
+            request = context.requests()
                     .read(record.key(), record.value(), record.headers(), Math.max(0, record.timestamp()), source);
         } catch (UnreadableException e) {
             auditRejected(source, record.timestamp(), e.rejection(), letters);
-            recorded.forEach(one -> verdicts.report(DecisionVerifier.mismatch(
+            recorded.forEach(one -> verifier.report(DecisionVerifier.mismatch(
                     Kind.NO_REQUEST, one, e.rejection().name())));
             return;
         }
@@ -168,7 +168,7 @@ public final class PartitionAudit {
         int task = scope.taskOf().applyAsInt(request.client());
         if (task != scope.partition()) {
             auditMisplaced(request, task, record.timestamp(), letters);
-            recorded.forEach(one -> verdicts.report(
+            recorded.forEach(one -> verifier.report(
                     DecisionVerifier.mismatch(Kind.NO_REQUEST, one, "its client belongs to partition " + task)));
             return;
         }
@@ -178,7 +178,7 @@ public final class PartitionAudit {
                 request,
                 new ArrayList<>(recorded),
                 !ofReader.isEmpty(),
-                tools.rules().longestWaitMs(request),
+                context.rules().longestWaitMs(request),
                 decisions.readToMs()));
     }
 
@@ -193,7 +193,7 @@ public final class PartitionAudit {
     private void reportDeadLetters(Request request, List<AuditedDeadLetter> letters) {
         for (AuditedDeadLetter letter : letters) {
             String note = "the request is valid, but has a dead letter with reason " + letter.reason();
-            verdicts.report(DecisionVerifier.mismatch(Kind.DEAD_LETTER, request, letter.place(), note));
+            verifier.report(DecisionVerifier.mismatch(Kind.DEAD_LETTER, request, letter.place(), note));
         }
     }
 
@@ -201,11 +201,11 @@ public final class PartitionAudit {
         Request request = replayRequest.request();
         LoggedDecision first = replayRequest.firstDecision();
         if (first == null && mayStillWait(replayRequest)) {
-            verdicts.addUnverified(request.source(), UnverifiedReason.NOT_YET);
+            verifier.addUnverified(request.source(), UnverifiedReason.NOT_YET);
             return;
         }
         if (placing == PositionStatus.IMPOSSIBLE) {
-            verdicts.reportImpossibleOrder(request, first);
+            verifier.reportImpossibleOrder(request, first);
         }
         Recomputed recomputed = recomputation.recompute(request, first, placing == PositionStatus.KNOWN);
         if (replayRequest.isDecidedByLimits()) {
@@ -227,7 +227,7 @@ public final class PartitionAudit {
 
     /** Reports a routed request without a decision. */
     private void reportUnanswered(Request request) {
-        boolean isRouted = tools.config().requests().misplaced() == WeirConfig.MisplacedAction.ROUTE;
+        boolean isRouted = context.config().requests().misplaced() == WeirConfig.MisplacedAction.ROUTE;
         // A dead letter is reported by the audit of the request's own partition.
         if (isRouted && ofReader(records.deadLettersOf(request.source())).isEmpty()) {
             matcher.reportUndecided(request, true, "it belongs to partition " + scope.partition());
@@ -237,16 +237,16 @@ public final class PartitionAudit {
     /** Audits a request that another task must decide. */
     private void auditMisplaced(Request request, int task, long timestampMs, List<AuditedDeadLetter> letters) {
         List<AuditedDeadLetter> ofReader = ofReader(letters);
-        if (!ofReader.isEmpty() || tools.config().requests().misplaced() == WeirConfig.MisplacedAction.DEAD_LETTER) {
+        if (!ofReader.isEmpty() || context.config().requests().misplaced() == WeirConfig.MisplacedAction.DEAD_LETTER) {
             auditRejected(request.source(), timestampMs, Rejection.MISPLACED, ofReader);
         } else if (misplaced.isUnread(task, scope.partition())) {
             boolean isDue = decisions.isDue(request.source()) && scope.isRoutedDone(task);
             if (!misplaced.hasAllDecisions(task) || !isDue) {
-                verdicts.addUnverified(
+                verifier.addUnverified(
                         request.source(), isDue ? UnverifiedReason.NOT_RETAINED : UnverifiedReason.NOT_YET);
             } else {
                 String note = "it belongs to partition " + task;
-                verdicts.report(DecisionVerifier.mismatch(Kind.UNDECIDED, request, null, note));
+                verifier.report(DecisionVerifier.mismatch(Kind.UNDECIDED, request, null, note));
             }
         } else {
             misplaced.add(task, scope.partition());
@@ -266,23 +266,23 @@ public final class PartitionAudit {
         for (AuditedDeadLetter letter : letters) {
             if (!Objects.equals(letter.reason(), rejection.name())) {
                 String note = "its reason is " + letter.reason() + ", should be " + rejection;
-                verdicts.report(new Mismatch(Kind.DEAD_LETTER, source, letter.place(), null, null, List.of(), note));
+                verifier.report(new Mismatch(Kind.DEAD_LETTER, source, letter.place(), null, null, List.of(), note));
             }
         }
         if (letters.size() > 1) {
-            verdicts.report(new Mismatch(
+            verifier.report(new Mismatch(
                     Kind.DEAD_LETTER, source, letters.get(1).place(), null, null, List.of(), "it is the second one"));
         }
         if (!letters.isEmpty()) {
             return;
         }
         if (timestampMs <= scope.retained().deadLettersFromMs()) {
-            verdicts.addUnverified(source, UnverifiedReason.NOT_RETAINED);
+            verifier.addUnverified(source, UnverifiedReason.NOT_RETAINED);
         } else if (!decisions.isDue(source)) {
-            verdicts.addUnverified(source, UnverifiedReason.NOT_YET);
+            verifier.addUnverified(source, UnverifiedReason.NOT_YET);
         } else {
             String note = "a dead letter with reason " + rejection + " is missing";
-            verdicts.report(new Mismatch(Kind.DEAD_LETTER, source, null, null, null, List.of(), note));
+            verifier.report(new Mismatch(Kind.DEAD_LETTER, source, null, null, null, List.of(), note));
         }
     }
 }

@@ -64,10 +64,10 @@ final class Recomputation {
     private long newestMs;
     private int changeCount; // number of policy changes before the last decision
 
-    Recomputation(AuditContext tools, AuditScope scope) {
-        rules = tools.rules();
-        states = new HeapStates(tools.config().state());
-        retentionMs = tools.config().state().retention().toMillis();
+    Recomputation(AuditContext context, AuditScope scope) {
+        rules = context.rules();
+        states = new HeapStates(context.config().state());
+        retentionMs = context.config().state().retention().toMillis();
         unknownStates = new UnknownState(
                 scope.retained().allRequests() ? null : UnverifiedReason.BEFORE_RETENTION,
                 rules.longestDelayMs(),
@@ -189,7 +189,7 @@ final class Recomputation {
                 ? hasFound(recorded)
                 : recorded != null && hasFound(recorded) && applicable.stream().noneMatch(Recomputation::repeats);
         Optional<UnverifiedReason> why = mayRepeatReservation(request, applicable, hasFound)
-                ? unknownReservations.get(request, hasFound).map(UnknownReservations.Possible::why)
+                ? unknownReservations.get(request, hasFound).map(UnknownReservations.Possible::reason)
                 : Optional.empty();
         boolean foundNoPlace = recorded != null && recorded.decision().reason() == Reason.TOO_MANY_RESERVATIONS;
         boolean findsNoPlace = asksForPlace(request, applicable)
@@ -235,7 +235,7 @@ final class Recomputation {
                 : reservation.held().stream().map(HeldCharge::key).toList();
         UnverifiedReason unjudged = why;
         if (unjudged == null && (reservation == null || isListed(possible))) {
-            unjudged = possible.map(UnknownReservations.Possible::why).orElse(null);
+            unjudged = possible.map(UnknownReservations.Possible::reason).orElse(null);
         }
         for (StateKey key : held) {
             unjudged = unjudged == null ? unknownStates.unverifiedReason(key) : unjudged;

@@ -15,7 +15,7 @@ import org.apache.kafka.clients.consumer.ConsumerRecord;
 
 /**
  * The requests that were routed to one task from other partitions. Each partition that has such requests is read along
- * with the decisions on them: the requests of one partition are routed in the order of their offsets, and are decided
+ * with the decisions on them. The requests of one partition are routed in the order of their offsets, and are decided
  * in that order unless they wait for a lease.
  */
 final class RoutedRequests {
@@ -26,7 +26,7 @@ final class RoutedRequests {
      */
     private static final int MAX_WAITING = 20_000;
 
-    private final AuditContext tools;
+    private final AuditContext context;
     private final AuditScope scope;
     private final IntFunction<Iterator<ConsumerRecord<byte[], byte[]>>> open;
     private final Consumer<Request> undecided;
@@ -50,11 +50,11 @@ final class RoutedRequests {
      * @param undecided receives each request that has no decision
      */
     RoutedRequests(
-            AuditContext tools,
+            AuditContext context,
             AuditScope scope,
             IntFunction<Iterator<ConsumerRecord<byte[], byte[]>>> open,
             Consumer<Request> undecided) {
-        this.tools = tools;
+        this.context = context;
         this.scope = scope;
         this.open = open;
         this.undecided = undecided;
@@ -94,7 +94,7 @@ final class RoutedRequests {
     /** Returns null if the record is not a valid request. */
     private Request read(ConsumerRecord<byte[], byte[]> record) {
         try {
-            return tools.requests()
+            return context.requests()
                     .read(
                             record.key(),
                             record.value(),

@@ -24,10 +24,10 @@ final class UnknownReservations {
     /**
      * A reservation that may exist.
      *
-     * @param why why that is unknown
+     * @param reason why that is unknown
      * @param keys what it may hold; empty if that is unknown too
      */
-    record Possible(UnverifiedReason why, List<StateKey> keys) {}
+    record Possible(UnverifiedReason reason, List<StateKey> keys) {}
 
     private final Map<RequestKey, Possible> possible = new LinkedHashMap<>();
     private final boolean lacksEarlier;
@@ -49,17 +49,17 @@ final class UnknownReservations {
         firstMs = Math.min(firstMs, timestampMs);
     }
 
-    void add(Request request, UnverifiedReason why, List<StateKey> keys) {
+    void add(Request request, UnverifiedReason reason, List<StateKey> keys) {
         Possible before = possible.remove(key(request));
         List<StateKey> all = new ArrayList<>(keys);
         if (before != null) {
             before.keys.stream().filter(key -> !all.contains(key)).forEach(all::add);
         } else if (possible.size() >= MAX_RESERVATIONS) {
             Iterator<Possible> oldest = possible.values().iterator();
-            forgotten = oldest.next().why;
+            forgotten = oldest.next().reason;
             oldest.remove();
         }
-        possible.put(key(request), new Possible(why, List.copyOf(all)));
+        possible.put(key(request), new Possible(reason, List.copyOf(all)));
     }
 
     /**
@@ -86,6 +86,6 @@ final class UnknownReservations {
                 ? Optional.of(UnverifiedReason.BEFORE_RETENTION)
                 : forgotten != null
                         ? Optional.of(forgotten)
-                        : possible.values().stream().map(Possible::why).findFirst();
+                        : possible.values().stream().map(Possible::reason).findFirst();
     }
 }

@@ -15,9 +15,9 @@ import java.util.Map;
 import java.util.function.Consumer;
 
 /**
- * The counts that are unknown, and why. A count is known again when it has certainly expired: the client was
- * allowed something, so it was not in debt, and has paused since then for as long as its limits need to recover
- * from full usage.
+ * The counts that are unknown, and why. A count is known again when it has certainly expired. That is so if the client
+ * was allowed something, so that it was not in debt, and has paused since then for as long as its limits need to
+ * recover from full usage.
  *
  * <pre>
  *   unknown ──▶ allowed at t by version v ──▶ next request at t' ≥ t + longest delay + recovery time of v ──▶ known
@@ -39,7 +39,7 @@ final class UnknownState {
      *     is none
      * @param lastMs the time until which the client may have used something since then
      */
-    private record UnknownCount(UnverifiedReason why, long version, long lastMs) {}
+    private record UnknownCount(UnverifiedReason reason, long version, long lastMs) {}
 
     private final Map<StateKey, UnknownCount> unknownByKey = new HashMap<>();
     private final Consumer<StateKey> resetState;
@@ -59,19 +59,19 @@ final class UnknownState {
     }
 
     /** Marks a count as unknown from here on. */
-    void add(StateKey key, UnverifiedReason why) {
+    void add(StateKey key, UnverifiedReason reason) {
         if (defaultReason == null && unknownByKey.size() >= MAX_KEYS) {
-            defaultReason = why;
+            defaultReason = reason;
             unknownByKey.clear();
         }
         if (defaultReason == null || unknownByKey.size() < MAX_KEYS || unknownByKey.containsKey(key)) {
-            unknownByKey.put(key, new UnknownCount(why, 0, 0));
+            unknownByKey.put(key, new UnknownCount(reason, 0, 0));
         }
     }
 
     /** Marks all counts as unknown from here on. */
-    void addAll(UnverifiedReason why) {
-        defaultReason = defaultReason == null ? why : defaultReason;
+    void addAll(UnverifiedReason reason) {
+        defaultReason = defaultReason == null ? reason : defaultReason;
         unknownByKey.clear();
     }
 
@@ -84,14 +84,14 @@ final class UnknownState {
         for (Policy policy : applicable) {
             StateKey key = policy.stateKey(request);
             UnknownCount doubt = policy.isShared() ? NONE : of(key);
-            boolean isOver = doubt.why != null
+            boolean isOver = doubt.reason != null
                     && doubt.version == policy.version()
                     && request.timestampMs() >= recoveredAtMs(policy, doubt.lastMs);
             if (isOver) {
                 resetState.accept(key);
                 markKnown(key);
-            } else if (doubt.why != null) {
-                about = doubt.why;
+            } else if (doubt.reason != null) {
+                about = doubt.reason;
             }
             if (policy.idempotencyMs() > 0 && defaultReason != null) {
                 about = defaultReason; // the request may be a repeat of an earlier one
@@ -102,7 +102,7 @@ final class UnknownState {
 
     /** Returns why a count is unknown; null if it is known. */
     UnverifiedReason unverifiedReason(StateKey key) {
-        return of(key).why;
+        return of(key).reason;
     }
 
     private UnknownCount of(StateKey key) {
@@ -157,7 +157,7 @@ final class UnknownState {
             }
             StateKey key = policy.stateKey(request);
             UnknownCount doubt = of(key);
-            if (doubt.why == null) {
+            if (doubt.reason == null) {
                 if (!isCharged) {
                     add(key, reasonOf(request, applicable));
                 }
@@ -171,8 +171,8 @@ final class UnknownState {
                 unknownByKey.put(
                         key,
                         isProof || goesOn
-                                ? new UnknownCount(doubt.why, policy.version(), Math.max(doubt.lastMs, lastMs))
-                                : new UnknownCount(doubt.why, 0, 0));
+                                ? new UnknownCount(doubt.reason, policy.version(), Math.max(doubt.lastMs, lastMs))
+                                : new UnknownCount(doubt.reason, 0, 0));
             }
         }
     }
@@ -180,8 +180,8 @@ final class UnknownState {
     private UnverifiedReason reasonOf(Request request, Collection<Policy> applicable) {
         return applicable.stream()
                 .filter(policy -> !policy.isShared())
-                .map(policy -> of(policy.stateKey(request)).why)
-                .filter(why -> why != null)
+                .map(policy -> of(policy.stateKey(request)).reason)
+                .filter(reason -> reason != null)
                 .findFirst()
                 .orElse(UnverifiedReason.AMBIGUOUS_VERSION);
     }

@@ -38,7 +38,7 @@ final class BrokerChecks {
     private BrokerChecks() {}
 
     /** Checks each address on its own, because a client that reaches one address does not try the others. */
-    static void reachable(ClusterView cluster, FindingCollector notes) {
+    static void reachable(ClusterView cluster, FindingCollector findings) {
         Map<String, Optional<BrokerFailure>> results = cluster.bootstrapServers();
         List<String> responding = new ArrayList<>();
         results.forEach((address, failure) -> {
@@ -49,57 +49,57 @@ final class BrokerChecks {
         results.forEach((address, failure) -> failure.ifPresent(why -> {
             String found = address + ": " + why.reason();
             if (responding.isEmpty()) {
-                notes.fail(found, why.advice());
+                findings.fail(found, why.advice());
             } else {
-                notes.warn(found, why.advice());
+                findings.warn(found, why.advice());
             }
         }));
         if (!responding.isEmpty()) {
-            notes.ok(String.join(", ", responding));
+            findings.ok(String.join(", ", responding));
         }
     }
 
     /** Checks the addresses that the brokers advertise, which clients use after the first connection. */
-    static void cluster(ClusterView cluster, FindingCollector notes) {
+    static void cluster(ClusterView cluster, FindingCollector findings) {
         Collection<Node> nodes = cluster.await(cluster.admin().describeCluster().nodes());
         String id = cluster.await(cluster.admin().describeCluster().clusterId());
         for (Node node : nodes) {
             new BrokerAddress(node.host(), node.port())
                     .connectFailure(CONNECT_TIMEOUT)
-                    .ifPresent(why -> notes.fail(
+                    .ifPresent(why -> findings.fail(
                             "broker " + node.id() + " advertises " + node.host() + ":" + node.port()
                                     + ", which cannot be reached: " + why.reason(),
                             "correct advertised.listeners in the broker's server.properties, or start the broker"));
         }
-        notes.ok(id + ", " + count(nodes.size(), "broker") + ": "
+        findings.ok(id + ", " + count(nodes.size(), "broker") + ": "
                 + nodes.stream()
                         .map(node -> node.id() + " (" + node.host() + ":" + node.port() + ")")
                         .sorted()
                         .collect(Collectors.joining(", ")));
     }
 
-    static void controller(ClusterView cluster, FindingCollector notes) {
+    static void controller(ClusterView cluster, FindingCollector findings) {
         try {
             QuorumInfo quorum =
                     cluster.await(cluster.admin().describeMetadataQuorum().quorumInfo());
             if (quorum.leaderId() < 0) {
-                notes.fail(
+                findings.fail(
                         "there is no active controller: topics cannot be created, and failed leaders are not replaced",
                         cluster.tools().describeQuorum());
                 return;
             }
-            notes.ok("controller " + quorum.leaderId() + " is active, of "
+            findings.ok("controller " + quorum.leaderId() + " is active, of "
                     + count(quorum.voters().size(), "voter"));
         } catch (ClusterAuthorizationException e) {
-            notes.skip(
+            findings.skip(
                     "this user is not permitted to describe the cluster",
                     cluster.grantCommand("Describe", "--cluster"));
         } catch (UnsupportedVersionException e) {
-            notes.skip(NO_QUORUM);
+            findings.skip(NO_QUORUM);
         }
     }
 
-    static void features(ClusterView cluster, FindingCollector notes) {
+    static void features(ClusterView cluster, FindingCollector findings) {
         Map<String, Integer> levels = new TreeMap<>();
         Map<Integer, Integer> supported = new TreeMap<>();
         for (Node node : cluster.await(cluster.admin().describeCluster().nodes())) {
@@ -111,7 +111,7 @@ final class BrokerChecks {
             features.finalizedFeatures()
                     .forEach((feature, level) -> levels.merge(feature, (int) level.maxVersionLevel(), Math::max));
         }
-        features(supported, levels, cluster.tools(), notes);
+        features(supported, levels, cluster.tools(), findings);
     }
 
     /**
@@ -123,7 +123,10 @@ final class BrokerChecks {
      * @param levels the finalized level of each feature; a feature at level 0 is absent
      */
     static void features(
-            Map<Integer, Integer> supported, Map<String, Integer> levels, KafkaCommands tools, FindingCollector notes) {
+            Map<Integer, Integer> supported,
+            Map<String, Integer> levels,
+            KafkaCommands tools,
+            FindingCollector findings) {
         List<String> older = new TreeMap<>(supported)
                 .entrySet().stream()
                         .filter(broker -> broker.getValue() < SAFE_TRANSACTIONS)
@@ -132,16 +135,16 @@ final class BrokerChecks {
         int level = levels.getOrDefault(TRANSACTION_VERSION, 0);
         String upgrade = tools.upgrade(TRANSACTION_VERSION, SAFE_TRANSACTIONS);
         if (!older.isEmpty()) {
-            notes.warn(
+            findings.warn(
                     (older.size() == 1
                                     ? "broker " + older.get(0) + " does"
                                     : "brokers " + String.join(", ", older) + " do")
                             + " not support " + TRANSACTION_VERSION + " " + SAFE_TRANSACTIONS + LATE_REQUEST,
                     "upgrade all brokers and controllers to Kafka 4.0 or newer, and then run: " + upgrade);
         } else if (level < SAFE_TRANSACTIONS) {
-            notes.warn(TRANSACTION_VERSION + " is " + level + LATE_REQUEST, upgrade);
+            findings.warn(TRANSACTION_VERSION + " is " + level + LATE_REQUEST, upgrade);
         } else {
-            notes.ok(levels.entrySet().stream()
+            findings.ok(levels.entrySet().stream()
                     .map(feature -> feature.getKey() + " " + feature.getValue())
                     .sorted()
                     .collect(Collectors.joining(", ")));

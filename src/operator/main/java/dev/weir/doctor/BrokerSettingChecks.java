@@ -35,7 +35,7 @@ final class BrokerSettingChecks {
 
     private BrokerSettingChecks() {}
 
-    static void check(ClusterView cluster, FindingCollector notes) {
+    static void check(ClusterView cluster, FindingCollector findings) {
         Collection<Node> nodes = cluster.await(cluster.admin().describeCluster().nodes());
         List<Config> brokers = new ArrayList<>();
         try {
@@ -47,17 +47,17 @@ final class BrokerSettingChecks {
                         .get(broker)));
             }
         } catch (ClusterAuthorizationException e) {
-            notes.skip(
+            findings.skip(
                     "this user is not permitted to read the settings of the brokers",
                     cluster.grantCommand("DescribeConfigs", "--cluster"));
             return;
         }
         List<Requirement> rules = requirements(cluster, nodes.size());
         long broken = rules.stream()
-                .filter(rule -> !checkRequirement(rule, brokers, cluster, notes))
+                .filter(rule -> !checkRequirement(rule, brokers, cluster, findings))
                 .count();
-        if (areSupported(brokers, notes) && broken == 0) {
-            notes.ok(rules.size() + " settings are as Weir requires them");
+        if (areSupported(brokers, findings) && broken == 0) {
+            findings.ok(rules.size() + " settings are as Weir requires them");
         }
     }
 
@@ -65,11 +65,11 @@ final class BrokerSettingChecks {
      * Returns whether the brokers accept the settings of Weir's changelogs, which Kafka before 3.6 rejects (KIP-937). A
      * broker that hides its settings counts as new enough.
      */
-    static boolean areSupported(List<Config> brokers, FindingCollector notes) {
+    static boolean areSupported(List<Config> brokers, FindingCollector findings) {
         boolean isOlder = brokers.stream()
                 .anyMatch(broker -> broker.get(TIMESTAMP_TYPE) != null && broker.get(TIMESTAMP_AFTER_MAX) == null);
         if (isOlder) {
-            notes.fail(
+            findings.fail(
                     "a broker is older than Kafka 3.6: it rejects the topic setting message.timestamp.after.max.ms,"
                             + " so weir run cannot create the changelogs",
                     "upgrade all brokers to Kafka 3.6 or newer");
@@ -135,7 +135,7 @@ final class BrokerSettingChecks {
 
     /** Returns whether the requirement holds on all brokers. */
     private static boolean checkRequirement(
-            Requirement rule, List<Config> brokers, ClusterView cluster, FindingCollector notes) {
+            Requirement rule, List<Config> brokers, ClusterView cluster, FindingCollector findings) {
         TreeSet<String> wrong = new TreeSet<>();
         boolean isFixed = false;
         for (Config broker : brokers) {
@@ -146,7 +146,7 @@ final class BrokerSettingChecks {
             }
         }
         if (!wrong.isEmpty()) {
-            notes.note(
+            findings.add(
                     rule.verdict,
                     rule.setting + " is " + String.join(", ", wrong) + ", should be " + rule.expected + ": "
                             + rule.consequence,

@@ -23,18 +23,18 @@ final class ClockChecks {
     /**
      * Compares the clock of the active controller, which returns the current time as the time of its own last fetch.
      */
-    static void controller(ClusterView cluster, FindingCollector notes) {
+    static void controller(ClusterView cluster, FindingCollector findings) {
         long before = System.currentTimeMillis();
         QuorumInfo quorum;
         try {
             quorum = cluster.await(cluster.admin().describeMetadataQuorum().quorumInfo());
         } catch (ClusterAuthorizationException e) {
-            notes.skip(
+            findings.skip(
                     "this user is not permitted to describe the cluster",
                     cluster.grantCommand("Describe", "--cluster"));
             return;
         } catch (UnsupportedVersionException e) {
-            notes.skip(BrokerChecks.NO_QUORUM);
+            findings.skip(BrokerChecks.NO_QUORUM);
             return;
         }
         long after = System.currentTimeMillis();
@@ -43,22 +43,22 @@ final class ClockChecks {
                 .flatMapToLong(voter -> voter.lastFetchTimestamp().stream())
                 .findFirst();
         if (there.isEmpty()) {
-            notes.skip("the controller does not return its time");
+            findings.skip("the controller does not return its time");
             return;
         }
-        compare("controller " + quorum.leaderId(), there.getAsLong(), before, after, notes);
+        compare("controller " + quorum.leaderId(), there.getAsLong(), before, after, findings);
     }
 
     /** Compares a time of another clock, which was read between two times of this one. */
-    static void compare(String whose, long there, long before, long after, FindingCollector notes) {
+    static void compare(String whose, long there, long before, long after, FindingCollector findings) {
         long offMs = there > after ? there - after : there < before ? there - before : 0;
         if (Math.abs(offMs) > TOLERANCE_MS) {
-            notes.warn(
+            findings.warn(
                     whose + " is " + DurationsAndSizes.rounded(Math.abs(offMs)) + (offMs > 0 ? " ahead of" : " behind")
                             + " this machine: the clocks must be synchronized",
                     "on the machine whose clock is wrong: timedatectl set-ntp true");
         } else {
-            notes.ok(whose + " agrees within " + DurationsAndSizes.duration(TOLERANCE_MS));
+            findings.ok(whose + " agrees within " + DurationsAndSizes.duration(TOLERANCE_MS));
         }
     }
 
@@ -66,7 +66,7 @@ final class ClockChecks {
      * Compares the timestamp of the newest record that a broker has stamped. If it is in the future, the broker's clock
      * is ahead.
      */
-    static void brokers(ClusterView cluster, FindingCollector notes) {
+    static void brokers(ClusterView cluster, FindingCollector findings) {
         Map<TopicPartition, OffsetSpec> stamped = new HashMap<>();
         for (String name :
                 List.of(cluster.topics().decisions(), cluster.topics().admissions())) {
@@ -83,11 +83,11 @@ final class ClockChecks {
                 .orElse(-1);
         long now = System.currentTimeMillis();
         if (newest < 0) {
-            notes.skip("there is no decision yet whose timestamp could be compared");
+            findings.skip("there is no decision yet whose timestamp could be compared");
         } else if (newest > now + TOLERANCE_MS) {
-            compare("the broker of the newest decision", newest, now, now, notes);
+            compare("the broker of the newest decision", newest, now, now, findings);
         } else {
-            notes.ok(
+            findings.ok(
                     "no broker is ahead: the newest decision is " + DurationsAndSizes.rounded(Math.max(0, now - newest))
                             + " old; a broker that is behind cannot be detected without writing");
         }

@@ -58,35 +58,35 @@ final class ConsumerLagCheck {
         return groups;
     }
 
-    private static boolean isUnused(ClusterView cluster, FindingCollector notes) {
+    private static boolean isUnused(ClusterView cluster, FindingCollector findings) {
         boolean isNew = !cluster.mayExist(ClusterView.OFFSETS);
         if (isNew) {
-            notes.skip("no consumer group has been used yet: Weir has not run");
+            findings.skip("no consumer group has been used yet: Weir has not run");
         }
         return isNew;
     }
 
-    static void instances(ClusterView cluster, FindingCollector notes) {
-        if (isUnused(cluster, notes)) {
+    static void instances(ClusterView cluster, FindingCollector findings) {
+        if (isUnused(cluster, findings)) {
             return;
         }
         topicsByGroup(cluster).forEach((group, topics) -> {
             try {
-                instances(group, topics, cluster, notes);
+                instances(group, topics, cluster, findings);
             } catch (GroupAuthorizationException e) {
-                notes.skip(
+                findings.skip(
                         "this user is not permitted to describe the group " + group,
                         cluster.grantCommand("Describe", "--group " + group));
             }
         });
     }
 
-    private static void instances(String group, List<String> topics, ClusterView cluster, FindingCollector notes) {
+    private static void instances(String group, List<String> topics, ClusterView cluster, FindingCollector findings) {
         Optional<ConsumerGroupDescription> described = describe(group, cluster);
         Collection<MemberDescription> members =
                 described.map(ConsumerGroupDescription::members).orElse(List.of());
         if (members.isEmpty()) {
-            notes.warn("group " + group + ": no instance is running", "weir run");
+            findings.warn("group " + group + ": no instance is running", "weir run");
             return;
         }
         long assigned = members.stream()
@@ -105,15 +105,15 @@ final class ConsumerLagCheck {
                 + BrokerChecks.count(members.size(), "thread") + ", " + assigned + " of "
                 + BrokerChecks.count(all, "partition");
         if (state != GroupState.STABLE) {
-            notes.warn(
+            findings.warn(
                     found + ", " + state + ": partitions are being reassigned",
                     "check again in some seconds: " + cluster.tools().describeGroup(group));
         } else if (assigned < all) {
-            notes.warn(
+            findings.warn(
                     found + ": the other partitions are not processed",
                     cluster.tools().describeGroup(group));
         } else {
-            notes.ok(found + (instances == 1 ? ", no standby instance" : ""));
+            findings.ok(found + (instances == 1 ? ", no standby instance" : ""));
         }
     }
 
@@ -135,33 +135,34 @@ final class ConsumerLagCheck {
         }
     }
 
-    static void lag(ClusterView cluster, FindingCollector notes) {
-        if (isUnused(cluster, notes)) {
+    static void lag(ClusterView cluster, FindingCollector findings) {
+        if (isUnused(cluster, findings)) {
             return;
         }
         topicsByGroup(cluster).forEach((group, topics) -> {
             try {
-                topics.forEach(topic -> lag(group, topic, cluster, notes));
+                topics.forEach(topic -> lag(group, topic, cluster, findings));
             } catch (GroupAuthorizationException e) {
-                notes.skip(
+                findings.skip(
                         "this user is not permitted to describe the group " + group,
                         cluster.grantCommand("Describe", "--group " + group));
             }
         });
     }
 
-    private static void lag(String group, String topic, ClusterView cluster, FindingCollector notes) {
+    private static void lag(String group, String topic, ClusterView cluster, FindingCollector findings) {
         TopicDescription read = cluster.descriptions().get(topic);
         if (read == null) {
-            notes.skip(topic + " does not exist, or this user is not permitted to describe it");
+            findings.skip(topic + " does not exist, or this user is not permitted to describe it");
         } else {
-            reportLag(group, topic, lag(group, read, cluster), cluster, notes);
+            reportLag(group, topic, lag(group, read, cluster), cluster, findings);
         }
     }
 
-    private static void reportLag(String group, String topic, Lag unread, ClusterView cluster, FindingCollector notes) {
+    private static void reportLag(
+            String group, String topic, Lag unread, ClusterView cluster, FindingCollector findings) {
         if (unread.records == 0) {
-            notes.ok("no unread records on " + topic);
+            findings.ok("no unread records on " + topic);
             return;
         }
         String found = BrokerChecks.count(unread.records, "unread record") + " on " + topic + ", in "
@@ -172,16 +173,16 @@ final class ConsumerLagCheck {
         boolean isNobodyThere =
                 describe(group, cluster).map(one -> one.members().isEmpty()).orElse(true);
         if (isNobodyThere && topic.equals(cluster.topics().leaseResponses())) {
-            notes.warn(found + ", and no instance is running: the leases are returned when they end", "weir run");
+            findings.warn(found + ", and no instance is running: the leases are returned when they end", "weir run");
         } else if (isNobodyThere) {
-            notes.fail(found + ", and no instance is running", "weir run");
+            findings.fail(found + ", and no instance is running", "weir run");
         } else if (unread.oldestMs.orElse(0L) > LATE_MS) {
-            notes.warn(
+            findings.warn(
                     found + ": the instances lag behind",
                     "start another instance, or find the thread that is blocked: "
                             + cluster.tools().describeGroup(group));
         } else {
-            notes.ok(found);
+            findings.ok(found);
         }
     }
 
@@ -248,18 +249,18 @@ final class ConsumerLagCheck {
         return new Lag(records, unread.size(), oldestMs);
     }
 
-    static void offsets(ClusterView cluster, FindingCollector notes) {
-        if (isUnused(cluster, notes)) {
+    static void offsets(ClusterView cluster, FindingCollector findings) {
+        if (isUnused(cluster, findings)) {
             return;
         }
         if (!topicsByGroup(cluster).values().stream()
                 .flatMap(List::stream)
                 .allMatch(cluster.descriptions()::containsKey)) {
-            notes.skip("the topics do not exist, or this user is not permitted to describe them");
+            findings.skip("the topics do not exist, or this user is not permitted to describe them");
             return;
         }
         List<String> gaps = ReadPositions.gaps(cluster.admin(), cluster.config());
-        gaps.forEach(gap -> notes.fail(
+        gaps.forEach(gap -> findings.fail(
                 gap,
                 "the deleted records are lost; to prevent this from happening again:",
                 cluster.tools()
@@ -268,7 +269,7 @@ final class ConsumerLagCheck {
                                 "retention.ms",
                                 "604800000")));
         if (gaps.isEmpty()) {
-            notes.ok("no record was deleted before it was read");
+            findings.ok("no record was deleted before it was read");
         }
     }
 }

@@ -19,7 +19,7 @@ import org.apache.kafka.common.errors.AuthorizationException;
 public final class Doctor {
 
     private interface CheckFunction {
-        void run(ClusterView cluster, FindingCollector notes);
+        void run(ClusterView cluster, FindingCollector findings);
     }
 
     private record Check(String group, String name, CheckFunction function) {}
@@ -74,14 +74,14 @@ public final class Doctor {
         List<Finding> findings = new ArrayList<>();
         try (ClusterView cluster = new ClusterView(config, services, areServicesNamed, http)) {
             for (Check check : CHECKS) {
-                FindingCollector notes = new FindingCollector(check.group, check.name, finding -> {
+                FindingCollector collector = new FindingCollector(check.group, check.name, finding -> {
                     findings.add(finding);
                     listener.accept(finding);
                 });
-                runCheck(check, cluster, notes);
+                runCheck(check, cluster, collector);
                 if (check.name.equals("reachable")
                         && findings.get(findings.size() - 1).verdict() == Verdict.FAIL) {
-                    new FindingCollector("brokers", "all else", notes.findings())
+                    new FindingCollector("brokers", "all else", collector.findings())
                             .skip("no broker responds, so nothing else can be checked");
                     return findings;
                 }
@@ -90,16 +90,16 @@ public final class Doctor {
         return findings;
     }
 
-    private static void runCheck(Check check, ClusterView cluster, FindingCollector notes) {
+    private static void runCheck(Check check, ClusterView cluster, FindingCollector findings) {
         try {
-            check.function.run(cluster, notes);
+            check.function.run(cluster, findings);
         } catch (ConfigException e) {
             throw e;
         } catch (KafkaException | UnreachableException | RegistryException e) {
             if (isAuthorizationFailure(e)) {
-                notes.skip("this user is not permitted: " + UnreachableException.causeMessage(e));
+                findings.skip("this user is not permitted: " + UnreachableException.causeMessage(e));
             } else {
-                notes.fail(
+                findings.fail(
                         "the check failed: " + UnreachableException.causeMessage(e),
                         "run weir doctor again with --verbose");
             }

@@ -8,22 +8,22 @@ import java.util.function.Consumer;
 record FindingCollector(String group, String check, Consumer<Finding> findings) {
 
     void ok(String found) {
-        note(Verdict.OK, found);
+        add(Verdict.OK, found);
     }
 
     void warn(String found, String... advice) {
-        note(Verdict.WARN, found, advice);
+        add(Verdict.WARN, found, advice);
     }
 
     void fail(String found, String... advice) {
-        note(Verdict.FAIL, found, advice);
+        add(Verdict.FAIL, found, advice);
     }
 
     void skip(String found, String... advice) {
-        note(Verdict.SKIP, found, advice);
+        add(Verdict.SKIP, found, advice);
     }
 
-    void note(Verdict verdict, String found, String... advice) {
+    void add(Verdict verdict, String found, String... advice) {
         findings.accept(new Finding(group, check, verdict, found, List.of(advice)));
     }
 }

@@ -41,78 +41,79 @@ final class MachineChecks {
 
     private MachineChecks() {}
 
-    static void java(ClusterView cluster, FindingCollector notes) {
-        notes.ok(Runtime.version() + ", " + System.getProperty("java.vm.vendor"));
+    static void java(ClusterView cluster, FindingCollector findings) {
+        findings.ok(Runtime.version() + ", " + System.getProperty("java.vm.vendor"));
     }
 
-    static void memory(ClusterView cluster, FindingCollector notes) {
+    static void memory(ClusterView cluster, FindingCollector findings) {
         State state = cluster.config().state();
         long all = ((OperatingSystemMXBean) ManagementFactory.getOperatingSystemMXBean()).getTotalMemorySize();
-        memory(Runtime.getRuntime().maxMemory(), all, state, notes);
+        memory(Runtime.getRuntime().maxMemory(), all, state, findings);
     }
 
     /** @param all the memory of the machine or its container */
-    static void memory(long heap, long all, State state, FindingCollector notes) {
+    static void memory(long heap, long all, State state, FindingCollector findings) {
         long configured = heap + state.memoryBytes() + JVM_OVERHEAD_BYTES;
         String sum = "heap " + mib(heap) + ", state.memory " + mib(state.memoryBytes()) + ", about "
                 + mib(JVM_OVERHEAD_BYTES) + " for the JVM: " + mib(configured) + " of " + mib(all);
         if (configured > all) {
             long left = all - state.memoryBytes() - JVM_OVERHEAD_BYTES;
-            notes.warn(
+            findings.warn(
                     sum + ": the operating system may kill the process",
                     left >= MIN_HEAP_BYTES
                             ? "export JAVA_TOOL_OPTIONS=-Xmx" + left / MIB + "m"
                             : "in the configuration file: state: {memory: "
                                     + Math.max(16, (all - MIN_HEAP_BYTES - JVM_OVERHEAD_BYTES) / MIB / 2) + "MiB}");
         } else if (state.hotMemoryBytes() > heap / 2) {
-            notes.warn(
+            findings.warn(
                     "state.hot-memory " + mib(state.hotMemoryBytes()) + " is more than half of the heap, " + mib(heap),
                     "in the configuration file: state: {hot-memory: " + heap / 4 / MIB + "MiB}");
         } else {
-            notes.ok(sum);
+            findings.ok(sum);
         }
     }
 
-    static void stateDirectory(ClusterView cluster, FindingCollector notes) {
-        stateDirectory(cluster.config().state().directory(), notes);
+    static void stateDirectory(ClusterView cluster, FindingCollector findings) {
+        stateDirectory(cluster.config().state().directory(), findings);
     }
 
-    private static void stateDirectory(Path directory, FindingCollector notes) {
+    private static void stateDirectory(Path directory, FindingCollector findings) {
         Path there = directory.toAbsolutePath();
         while (!Files.exists(there)) {
             there = there.getParent();
         }
         if (!Files.isDirectory(there) || !Files.isWritable(there)) {
-            notes.fail(
+            findings.fail(
                     directory + ": " + there + " is not writable by " + System.getProperty("user.name"),
                     "sudo install -d -o " + System.getProperty("user.name") + " " + directory);
             return;
         }
         Optional<String> fault = StateDirectoryCheck.fault(directory);
         if (fault.isPresent()) {
-            notes.fail(directory + ": " + fault.get(), "in the configuration file: state: {directory: /var/lib/weir}");
+            findings.fail(
+                    directory + ": " + fault.get(), "in the configuration file: state: {directory: /var/lib/weir}");
             return;
         }
         long free;
         try {
             free = Files.getFileStore(there).getUsableSpace();
         } catch (IOException e) {
-            notes.fail(directory + ": " + e, "repair the disk, or set state.directory to another directory");
+            findings.fail(directory + ": " + e, "repair the disk, or set state.directory to another directory");
             return;
         }
         String found = directory + ": " + describeContents(directory) + ", " + mib(free) + " free";
         if (free < RECOMMENDED_FREE_BYTES) {
-            notes.note(
+            findings.add(
                     free < MIN_FREE_BYTES ? Finding.Verdict.FAIL : Finding.Verdict.WARN,
                     found + ": an instance stops processing when its disk is full",
                     "free disk space, or set state.directory to a larger disk");
         } else if (WeirConfig.DEFAULTS.state().directory().equals(directory)) {
-            notes.warn(
+            findings.warn(
                     found + "; this default is for trials: a restart of the machine may delete the state, which is then"
                             + " restored from the brokers",
                     "in the configuration file: state: {directory: /var/lib/weir}");
         } else {
-            notes.ok(found);
+            findings.ok(found);
         }
     }
 
@@ -142,12 +143,12 @@ final class MachineChecks {
     }
 
     /** Checks for settings that are permitted but harmful. Invalid settings are rejected when the file is read. */
-    static void configuration(ClusterView cluster, FindingCollector notes) {
+    static void configuration(ClusterView cluster, FindingCollector findings) {
         WeirConfig config = cluster.config();
         boolean isGood = true;
         if ("at_least_once".equals(config.kafka().get("processing.guarantee"))) {
             isGood = false;
-            notes.warn(
+            findings.warn(
                     "kafka.processing.guarantee is at_least_once: after a crash, requests may be charged twice and"
                             + " releases written twice",
                     "in the configuration file: kafka: {processing.guarantee: exactly_once_v2}");
@@ -156,7 +157,7 @@ final class MachineChecks {
         Duration transaction = StreamsSettings.transaction(config);
         if (transaction.compareTo(session) <= 0) {
             isGood = false;
-            notes.warn(
+            findings.warn(
                     "transaction.timeout.ms is " + transaction.toMillis() + ", session.timeout.ms " + session.toMillis()
                             + ": when one instance fails, the transactions of the others are aborted too, and they"
                             + " restore all state",
@@ -165,12 +166,12 @@ final class MachineChecks {
         }
         for (String key : unknownProperties(config)) {
             isGood = false;
-            notes.warn(
+            findings.warn(
                     "kafka." + key + " is not a property of Kafka's clients or Streams: it has no effect",
                     "correct its name in the configuration file, or remove it");
         }
         if (isGood) {
-            notes.ok("no harmful settings");
+            findings.ok("no harmful settings");
         }
     }
 

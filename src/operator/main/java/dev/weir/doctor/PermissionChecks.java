@@ -58,22 +58,22 @@ final class PermissionChecks {
         return needs;
     }
 
-    static void topics(ClusterView cluster, FindingCollector notes) {
+    static void topics(ClusterView cluster, FindingCollector findings) {
         List<RequiredPermission> lacking = new ArrayList<>(required(cluster));
         lacking.removeIf(need -> isGranted(need, cluster));
         for (RequiredPermission need : lacking) {
-            notes.fail(
+            findings.fail(
                     need.operation() + " on " + need.topic() + (need.isPrefix() ? "*" : "") + " is missing",
                     cluster.grantCommand(
                             camel(need.operation()),
                             need.isPrefix() ? TopicChecks.prefixed(need.topic()) : "--topic " + need.topic()));
         }
         if (changelogs(cluster).isEmpty()) {
-            notes.skip(
+            findings.skip(
                     "permissions on " + cluster.config().applicationId() + "-* can be checked once changelogs exist");
         }
         if (lacking.isEmpty()) {
-            notes.ok("all permissions of an enforcer on topics");
+            findings.ok("all permissions of an enforcer on topics");
         }
     }
 
@@ -97,20 +97,20 @@ final class PermissionChecks {
                         .collect(Collectors.toSet());
     }
 
-    static void groups(ClusterView cluster, FindingCollector notes) {
+    static void groups(ClusterView cluster, FindingCollector findings) {
         if (!cluster.mayExist(ClusterView.OFFSETS)) {
-            notes.skip("no consumer group has been used yet; check again after the first start");
+            findings.skip("no consumer group has been used yet; check again after the first start");
             return;
         }
         boolean isAllowed = true;
         for (String group : groupIds(cluster)) {
             if (!mayRead(group, cluster)) {
                 isAllowed = false;
-                notes.fail("READ on " + group + " is missing", cluster.grantCommand("Read", "--group " + group));
+                findings.fail("READ on " + group + " is missing", cluster.grantCommand("Read", "--group " + group));
             }
         }
         if (isAllowed) {
-            notes.ok("READ on " + String.join(", ", groupIds(cluster)));
+            findings.ok("READ on " + String.join(", ", groupIds(cluster)));
         }
     }
 
@@ -137,9 +137,9 @@ final class PermissionChecks {
      * Checks DESCRIBE, which WRITE implies and which can be checked without writing. A user with DESCRIBE may still
      * lack WRITE.
      */
-    static void transactions(ClusterView cluster, FindingCollector notes) {
+    static void transactions(ClusterView cluster, FindingCollector findings) {
         if (!cluster.mayExist(ClusterView.TRANSACTION_LOG)) {
-            notes.skip("no transaction has been used yet; check again after the first start");
+            findings.skip("no transaction has been used yet; check again after the first start");
             return;
         }
         String prefix = cluster.config().applicationId() + "-";
@@ -149,13 +149,13 @@ final class PermissionChecks {
         } catch (TransactionalIdNotFoundException e) {
             // expected: no producer has this id
         } catch (TransactionalIdAuthorizationException e) {
-            notes.fail(
+            findings.fail(
                     "WRITE on " + prefix + "* is missing",
                     cluster.grantCommand(
                             "Write", "--transactional-id " + prefix + " --resource-pattern-type prefixed"));
             return;
         }
-        notes.ok("DESCRIBE on " + prefix + "*, which WRITE implies; WRITE cannot be checked without writing");
+        findings.ok("DESCRIBE on " + prefix + "*, which WRITE implies; WRITE cannot be checked without writing");
     }
 
     private static String camel(AclOperation operation) {

@@ -26,11 +26,11 @@ final class PlacementCheck {
 
     private PlacementCheck() {}
 
-    static void check(ClusterView cluster, FindingCollector notes) {
+    static void check(ClusterView cluster, FindingCollector findings) {
         String topic = cluster.topics().requests();
         TopicDescription description = cluster.descriptions().get(topic);
         if (description == null) {
-            notes.skip(topic + " does not exist, or this user is not permitted to describe it");
+            findings.skip(topic + " does not exist, or this user is not permitted to describe it");
             return;
         }
         long nowMs = System.currentTimeMillis();
@@ -44,7 +44,7 @@ final class PlacementCheck {
                             new BacktestBudget(BUDGET, () -> true))
                     .requests();
         } catch (ResultTooLargeException e) {
-            notes.skip("the requests of the last hour are too large to read");
+            findings.skip("the requests of the last hour are too large to read");
             return;
         }
         RequestPlacement placement = new RequestPlacement(
@@ -59,7 +59,7 @@ final class PlacementCheck {
                 .toList();
         String of = "of the last " + BrokerChecks.count(recent.size(), "request");
         if (misplaced.isEmpty()) {
-            notes.ok(
+            findings.ok(
                     recent.isEmpty()
                             ? "there was no request in the last hour"
                             : "all " + of + " are in the partition of their client");
@@ -70,9 +70,9 @@ final class PlacementCheck {
                 + last.source().offset() + " of " + topic + "-" + last.source().partition() + " belongs in partition "
                 + partition(last, placement);
         if (placement.misplaced() == MisplacedAction.ROUTE) {
-            notes.warn(found + "; they are routed, which takes a second commit", FIX);
+            findings.warn(found + "; they are routed, which takes a second commit", FIX);
         } else {
-            notes.fail(found + "; they are dead letters (requests.misplaced)", FIX);
+            findings.fail(found + "; they are dead letters (requests.misplaced)", FIX);
         }
     }
 

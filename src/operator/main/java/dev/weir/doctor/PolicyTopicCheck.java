@@ -18,14 +18,15 @@ final class PolicyTopicCheck {
 
     private PolicyTopicCheck() {}
 
-    static void check(ClusterView cluster, FindingCollector notes) {
+    static void check(ClusterView cluster, FindingCollector findings) {
         if (!cluster.descriptions().containsKey(cluster.topics().policies())) {
-            notes.skip(cluster.topics().policies() + " does not exist, or this user is not permitted to describe it");
+            findings.skip(
+                    cluster.topics().policies() + " does not exist, or this user is not permitted to describe it");
             return;
         }
         PolicyTopic.Survey survey = new PolicyTopic(cluster.config()).survey();
         survey.broken()
-                .forEach((key, why) -> notes.warn(
+                .forEach((key, why) -> findings.warn(
                         key + ": its last record is invalid (" + why + "); the definition before it stays in force",
                         "apply the correct definition with weir policies apply"));
         List<PolicyAvro.Applied> applied = survey.applied();
@@ -33,19 +34,19 @@ final class PolicyTopicCheck {
                 .filter(one -> one.kind() == PolicyAvro.Kind.QUEUE)
                 .count();
         if (applied.isEmpty()) {
-            notes.warn("there are no policies: every request is allowed", "weir policies apply rules.yaml");
+            findings.warn("there are no policies: every request is allowed", "weir policies apply rules.yaml");
         } else {
             long policies = applied.size() - queues;
-            notes.ok(policies + (policies == 1 ? " policy, " : " policies, ") + BrokerChecks.count(queues, "queue"));
+            findings.ok(policies + (policies == 1 ? " policy, " : " policies, ") + BrokerChecks.count(queues, "queue"));
         }
-        warn(cluster, applied, notes);
+        warn(cluster, applied, findings);
     }
 
     /** Warns of policies that never apply, and of key fields that no recent request has. */
-    private static void warn(ClusterView cluster, List<PolicyAvro.Applied> applied, FindingCollector notes) {
+    private static void warn(ClusterView cluster, List<PolicyAvro.Applied> applied, FindingCollector findings) {
         long nowMs = System.currentTimeMillis();
         List<ThrottleConflict.InForce> inForce = PolicyTopic.policiesFrom(applied, nowMs);
-        PolicyWarnings.ofAll(inForce, nowMs).stream().limit(MAX_WARNINGS).forEach(warning -> notes.warn(warning));
+        PolicyWarnings.ofAll(inForce, nowMs).stream().limit(MAX_WARNINGS).forEach(warning -> findings.warn(warning));
         if (!inForce.isEmpty()
                 && cluster.descriptions().containsKey(cluster.topics().requests())) {
             PolicyTable table = PolicyTable.of(
@@ -53,7 +54,7 @@ final class PolicyTopicCheck {
             MissingKeyFields.of(RequestSample.read(cluster.config()), table, Set.of(), nowMs).values().stream()
                     .flatMap(List::stream)
                     .limit(MAX_WARNINGS)
-                    .forEach(warning -> notes.warn(
+                    .forEach(warning -> findings.warn(
                             warning,
                             "correct the key, or send the field with each request; match: {FIELD: \"**\"} leaves others"
                                     + " out"));

@@ -18,9 +18,9 @@ final class ServiceChecks {
 
     private ServiceChecks() {}
 
-    static void ready(ClusterView cluster, FindingCollector notes) {
+    static void ready(ClusterView cluster, FindingCollector findings) {
         if (cluster.services().isEmpty()) {
-            notes.skip("the configuration has no service port to check", "use --service http://HOST:PORT");
+            findings.skip("the configuration has no service port to check", "use --service http://HOST:PORT");
         }
         for (URI service : cluster.services()) {
             Optional<HttpResponse<String>> answer = ask(cluster, service);
@@ -30,14 +30,14 @@ final class ServiceChecks {
                                 + " for another instance"
                         : "use --service http://HOST:PORT for another instance, or https://HOST:PORT with service.tls";
                 if (cluster.areServicesNamed()) {
-                    notes.fail(unreachable(service), advice);
+                    findings.fail(unreachable(service), advice);
                 } else {
-                    notes.skip(unreachable(service), advice);
+                    findings.skip(unreachable(service), advice);
                 }
             } else if (answer.get().statusCode() == 200) {
-                notes.ok(service + " is ready");
+                findings.ok(service + " is ready");
             } else {
-                notes.warn(
+                findings.warn(
                         service + " is not ready: " + answer.get().body().strip(),
                         "check again in some seconds; if it is still not ready, see its log");
             }
@@ -45,7 +45,7 @@ final class ServiceChecks {
     }
 
     /** Compares the {@code Date} header of each response, which has whole seconds. */
-    static void clocks(ClusterView cluster, FindingCollector notes) {
+    static void clocks(ClusterView cluster, FindingCollector findings) {
         boolean isAsked = false;
         for (URI service : cluster.services()) {
             long before = System.currentTimeMillis();
@@ -55,11 +55,11 @@ final class ServiceChecks {
             if (there.isPresent()) {
                 isAsked = true;
                 long after = System.currentTimeMillis();
-                ClockChecks.compare(service.toString(), there.get(), before - 1_000, after, notes);
+                ClockChecks.compare(service.toString(), there.get(), before - 1_000, after, findings);
             }
         }
         if (!isAsked) {
-            notes.skip("no instance returned its time", "use --service http://HOST:PORT, once for each instance");
+            findings.skip("no instance returned its time", "use --service http://HOST:PORT, once for each instance");
         }
     }
 

@@ -31,7 +31,7 @@ final class TopicChecks {
 
     private TopicChecks() {}
 
-    static void existence(ClusterView cluster, FindingCollector notes) {
+    static void existence(ClusterView cluster, FindingCollector findings) {
         List<String> wanted = TopicSetup.names(cluster.config());
         Set<String> changelogs =
                 new TopicRequirements(cluster.config()).changelogs().keySet();
@@ -41,19 +41,19 @@ final class TopicChecks {
         long states =
                 changelogs.stream().filter(cluster.descriptions()::containsKey).count();
         if (!missing.isEmpty()) {
-            notes.fail("missing: " + String.join(", ", missing), "weir run, which creates them");
+            findings.fail("missing: " + String.join(", ", missing), "weir run, which creates them");
         }
         if (!hidden.isEmpty()) {
-            notes.skip("this user is not permitted to describe " + String.join(", ", hidden)
+            findings.skip("this user is not permitted to describe " + String.join(", ", hidden)
                     + "; see the permissions below");
         }
         if (states > 0 && !missing(cluster, changelogs).isEmpty()) {
-            notes.fail(
+            findings.fail(
                     "missing: " + String.join(", ", missing(cluster, changelogs)) + ": their state is lost",
                     "weir run, which creates them; counts and queues start empty");
         }
         if (missing.isEmpty() && hidden.isEmpty()) {
-            notes.ok(BrokerChecks.count(wanted.size(), "topic") + ", "
+            findings.ok(BrokerChecks.count(wanted.size(), "topic") + ", "
                     + (states == 0 ? "no changelogs: Weir has not run yet" : BrokerChecks.count(states, "changelog")));
         }
     }
@@ -69,27 +69,27 @@ final class TopicChecks {
         return missing;
     }
 
-    static void settings(ClusterView cluster, FindingCollector notes) {
+    static void settings(ClusterView cluster, FindingCollector findings) {
         long seen = cluster.names().stream()
                 .filter(cluster.descriptions()::containsKey)
                 .count();
         if (seen == 0) {
-            notes.skip("there are no topics, or this user is not permitted to describe them");
+            findings.skip("there are no topics, or this user is not permitted to describe them");
             return;
         }
         TopicCheck.Findings found = TopicCheck.judge(cluster.admin(), cluster.config());
-        found.faults().forEach(fault -> notes.fail(fault.topic() + ": " + fault.what(), lines(fault.fix())));
-        found.warnings().forEach(warning -> notes.warn(warning.what(), lines(warning.fix())));
+        found.faults().forEach(fault -> findings.fail(fault.topic() + ": " + fault.what(), lines(fault.fix())));
+        found.warnings().forEach(warning -> findings.warn(warning.what(), lines(warning.fix())));
         List<String> early = changelogsRejectingTimestamps(cluster);
         for (String changelog : early) {
-            notes.fail(
+            findings.fail(
                     changelog + " rejects timestamps that requests may have: such a request would stop every instance",
                     cluster.tools()
                             .setTopic(
                                     changelog, MESSAGE_TIMESTAMP_AFTER_MAX_MS_CONFIG, String.valueOf(Long.MAX_VALUE)));
         }
         if (!found.notAllowed().isEmpty()) {
-            notes.skip(
+            findings.skip(
                     "this user is not permitted to read the settings of " + String.join(", ", found.notAllowed()),
                     cluster.grantCommand(
                             "DescribeConfigs",
@@ -97,7 +97,7 @@ final class TopicChecks {
                     cluster.grantCommand(
                             "DescribeConfigs", prefixed(cluster.config().applicationId() + "-")));
         } else if (found.faults().isEmpty() && found.warnings().isEmpty() && early.isEmpty()) {
-            notes.ok(BrokerChecks.count(seen, "topic")
+            findings.ok(BrokerChecks.count(seen, "topic")
                     + ": partitions, cleanup policies, timestamps and sizes are as Weir requires them");
         }
     }
@@ -129,7 +129,7 @@ final class TopicChecks {
      * Checks the present replicas of Weir's topics, and of the internal topics, which every transaction and committed
      * offset needs.
      */
-    static void replicas(ClusterView cluster, FindingCollector notes) {
+    static void replicas(ClusterView cluster, FindingCollector findings) {
         int brokers = cluster.await(cluster.admin().describeCluster().nodes()).size();
         Map<String, Map<String, String>> settings =
                 cluster.settings(cluster.descriptions().keySet());
@@ -137,27 +137,27 @@ final class TopicChecks {
         for (TopicDescription topic : cluster.descriptions().values()) {
             int needed = Integer.parseInt(
                     settings.getOrDefault(topic.name(), Map.of()).getOrDefault(MIN_IN_SYNC_REPLICAS_CONFIG, "1"));
-            isWhole &= areInSync(topic, needed, cluster, notes);
+            isWhole &= areInSync(topic, needed, cluster, findings);
             if (topic.isInternal()) {
-                isWhole &= isInternalReplicated(topic, needed, brokers, cluster, notes);
+                isWhole &= isInternalReplicated(topic, needed, brokers, cluster, findings);
             }
         }
         List<String> hidden = cluster.unauthorizedTopics().stream()
                 .filter(name -> name.startsWith("__"))
                 .toList();
         if (!hidden.isEmpty()) {
-            notes.skip(
+            findings.skip(
                     "this user is not permitted to describe " + String.join(", ", hidden),
                     hidden.stream()
                             .map(name -> cluster.grantCommand("Describe", "--topic " + name))
                             .toArray(String[]::new));
         }
         if (isWhole && !cluster.descriptions().isEmpty()) {
-            notes.ok(BrokerChecks.count(cluster.descriptions().size(), "topic") + ": all replicas are in sync");
+            findings.ok(BrokerChecks.count(cluster.descriptions().size(), "topic") + ": all replicas are in sync");
         }
     }
 
-    static boolean areInSync(TopicDescription topic, int needed, ClusterView cluster, FindingCollector notes) {
+    static boolean areInSync(TopicDescription topic, int needed, ClusterView cluster, FindingCollector findings) {
         List<TopicPartitionInfo> all = topic.partitions();
         String offline = numbers(all.stream()
                 .filter(one -> one.leader() == null || one.leader().isEmpty())
@@ -172,11 +172,12 @@ final class TopicChecks {
         String advice = cluster.tools().describeTopic(topic.name());
         String look = "start the brokers that are missing: ";
         if (!offline.isEmpty()) {
-            notes.fail(topic.name() + ": no leader for partitions " + offline, look + advice);
+            findings.fail(topic.name() + ": no leader for partitions " + offline, look + advice);
         } else if (!refusing.isEmpty()) {
-            notes.fail(topic.name() + ": too few in-sync replicas to write to partitions " + refusing, look + advice);
+            findings.fail(
+                    topic.name() + ": too few in-sync replicas to write to partitions " + refusing, look + advice);
         } else if (!behind.isEmpty()) {
-            notes.warn(topic.name() + ": replicas are not in sync in partitions " + behind, look + advice);
+            findings.warn(topic.name() + ": replicas are not in sync in partitions " + behind, look + advice);
         }
         return offline.isEmpty() && behind.isEmpty();
     }
@@ -186,13 +187,13 @@ final class TopicChecks {
     }
 
     private static boolean isInternalReplicated(
-            TopicDescription topic, int needed, int brokers, ClusterView cluster, FindingCollector notes) {
+            TopicDescription topic, int needed, int brokers, ClusterView cluster, FindingCollector findings) {
         int replicas = topic.partitions().stream()
                 .mapToInt(one -> one.replicas().size())
                 .min()
                 .orElse(0);
         if (needed > replicas) {
-            notes.fail(
+            findings.fail(
                     topic.name() + ": min.insync.replicas is " + needed + ", but there "
                             + (replicas == 1 ? "is 1 replica" : "are " + replicas + " replicas")
                             + ": nothing can be committed",
@@ -200,7 +201,7 @@ final class TopicChecks {
             return false;
         }
         if (replicas < Math.min(brokers, REPLICAS)) {
-            notes.warn(
+            findings.warn(
                     topic.name() + " has " + BrokerChecks.count(replicas, "replica") + " on " + brokers
                             + " brokers: a broker failure can block all commits",
                     lines(cluster.tools().reassignment()));
@@ -213,7 +214,7 @@ final class TopicChecks {
      * Checks the topics of which Weir must read each record. Retention deletes records whether they have been read
      * or not.
      */
-    static void retention(ClusterView cluster, FindingCollector notes) {
+    static void retention(ClusterView cluster, FindingCollector findings) {
         Topics topics = cluster.topics();
         List<String> read =
                 List.of(topics.requests(), topics.routedRequests(), topics.admissions(), topics.leaseRequests());
@@ -224,7 +225,7 @@ final class TopicChecks {
             String bytes = topic.getValue().get(RETENTION_BYTES_CONFIG);
             if (!ms.equals("-1") && Long.parseLong(ms) < MIN_RETENTION_MS) {
                 isLong = false;
-                notes.warn(
+                findings.warn(
                         topic.getKey() + ": retention.ms is " + ms + " ("
                                 + DurationsAndSizes.duration(Long.parseLong(ms))
                                 + "): records that are not read by then are lost, so it must be longer than any outage",
@@ -232,15 +233,15 @@ final class TopicChecks {
             }
             if (!bytes.equals("-1")) {
                 isLong = false;
-                notes.warn(
+                findings.warn(
                         topic.getKey() + ": retention.bytes is " + bytes + ": a flood deletes unread records",
                         cluster.tools().setTopic(topic.getKey(), RETENTION_BYTES_CONFIG, "-1"));
             }
         }
         if (settings.isEmpty()) {
-            notes.skip("there are no topics, or this user is not permitted to describe them");
+            findings.skip("there are no topics, or this user is not permitted to describe them");
         } else if (isLong) {
-            notes.ok(settings.entrySet().stream()
+            findings.ok(settings.entrySet().stream()
                     .map(topic -> topic.getKey() + " "
                             + (topic.getValue().get(RETENTION_MS_CONFIG).equals("-1")
                                     ? "unlimited"
@@ -254,7 +255,7 @@ final class TopicChecks {
      * Checks for unclean elections. A leader that lacks records deletes them from all replicas, among them
      * decided requests.
      */
-    static void elections(ClusterView cluster, FindingCollector notes) {
+    static void elections(ClusterView cluster, FindingCollector findings) {
         Map<String, Map<String, String>> settings = cluster.settings(cluster.names());
         Set<String> unclean = new TreeSet<>();
         settings.forEach((name, values) -> {
@@ -263,11 +264,11 @@ final class TopicChecks {
             }
         });
         if (settings.isEmpty()) {
-            notes.skip("there are no topics, or this user is not permitted to describe them");
+            findings.skip("there are no topics, or this user is not permitted to describe them");
         } else if (unclean.isEmpty()) {
-            notes.ok("replicas that lack records cannot become leaders");
+            findings.ok("replicas that lack records cannot become leaders");
         } else {
-            notes.warn(
+            findings.warn(
                     "unclean.leader.election.enable is true for " + String.join(", ", unclean)
                             + ": committed records may be lost when a broker fails",
                     unclean.stream()

@@ -45,24 +45,24 @@ final class TransactionChecks {
         }
     }
 
-    static void check(ClusterView cluster, FindingCollector notes) {
+    static void check(ClusterView cluster, FindingCollector findings) {
         if (partitions(cluster).isEmpty()) {
-            notes.skip("there are no topics, or this user is not permitted to describe them");
+            findings.skip("there are no topics, or this user is not permitted to describe them");
             return;
         }
         Set<String> refused = new TreeSet<>();
         List<Judged> found =
                 find(cluster, refused).stream().filter(one -> !one.isUsual()).toList();
-        found.forEach(one -> report(one, cluster, notes));
+        found.forEach(one -> report(one, cluster, findings));
         if (!refused.isEmpty()) {
-            notes.skip(
+            findings.skip(
                     "this user is not permitted to describe the producers of " + String.join(", ", refused),
                     refused.stream()
                             .map(name -> cluster.grantCommand("Read", "--topic " + name))
                             .toArray(String[]::new));
         }
         if (found.isEmpty()) {
-            notes.ok("no transaction has been open for more than " + DurationsAndSizes.duration(LONG_MS));
+            findings.ok("no transaction has been open for more than " + DurationsAndSizes.duration(LONG_MS));
         }
     }
 
@@ -115,7 +115,7 @@ final class TransactionChecks {
         }
     }
 
-    private static void report(Judged one, ClusterView cluster, FindingCollector notes) {
+    private static void report(Judged one, ClusterView cluster, FindingCollector findings) {
         OpenTransaction open = one.open;
         TopicPartition partition = open.partition();
         String found = partition + ": a transaction has been open since offset " + open.startOffset()
@@ -123,19 +123,19 @@ final class TransactionChecks {
                 + " ago; later records are not read; "
                 + TransactionInspector.describe(one.verdict);
         if (one.verdict instanceof Running) {
-            notes.warn(found, cluster.tools().describeProducers(partition.topic(), partition.partition()));
+            findings.warn(found, cluster.tools().describeProducers(partition.topic(), partition.partition()));
         } else if (one.verdict instanceof MayRun) {
-            notes.warn(
+            findings.warn(
                     found,
                     "run doctor as a user with DESCRIBE on all transactional ids, or wait: "
                             + HangingTransactionFix.COMMAND
                             + " aborts it only after the longest time that a transaction can run");
         } else if (one.verdict instanceof Undecided) {
-            notes.fail(
+            findings.fail(
                     found,
                     HangingTransactionFix.COMMAND + ", which asks; an abort loses the records if they were committed");
         } else {
-            notes.fail(found, HangingTransactionFix.COMMAND);
+            findings.fail(found, HangingTransactionFix.COMMAND);
         }
     }
 }

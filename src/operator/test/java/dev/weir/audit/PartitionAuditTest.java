@@ -164,13 +164,13 @@ class PartitionAuditTest {
 
     private AuditSummary audit() {
         AuditSummary totals = new AuditSummary();
-        AuditContext tools = new AuditContext(
+        AuditContext context = new AuditContext(
                 config,
                 new RequestReader(requestCodec, config.requests().rules()),
                 decisionCodec,
                 new ReleaseCodec(),
                 new PolicyTimeline(rules));
-        SharedQuotaAudit sums = new SharedQuotaAudit(config, tools.rules(), ALL, totals, found::add);
+        SharedQuotaAudit sums = new SharedQuotaAudit(config, context.rules(), ALL, totals, found::add);
         PartitionAudit.SharedState shared =
                 new PartitionAudit.SharedState(new MisplacedPartitions(), sums, totals, found::add);
         Map<Integer, AuditScope.Bounds> bounds = new HashMap<>();
@@ -193,7 +193,7 @@ class PartitionAuditTest {
                     released(partition),
                     of -> requests.get(of).iterator(),
                     deadLetters);
-            new PartitionAudit(tools, scope, records, shared).run();
+            new PartitionAudit(context, scope, records, shared).run();
         }
         return totals;
     }

@@ -149,13 +149,13 @@ class ReservationAuditTest {
     private AuditSummary audit(int from) {
         AuditSummary totals = new AuditSummary();
         WeirConfig config = WeirConfig.DEFAULTS;
-        AuditContext tools = new AuditContext(
+        AuditContext context = new AuditContext(
                 config,
                 new RequestReader(requestCodec, config.requests().rules()),
                 decisionCodec,
                 new ReleaseCodec(),
                 new PolicyTimeline(rules));
-        SharedQuotaAudit sums = new SharedQuotaAudit(config, tools.rules(), ALL, totals, found::add);
+        SharedQuotaAudit sums = new SharedQuotaAudit(config, context.rules(), ALL, totals, found::add);
         long end = requests.size();
         AuditScope scope = new AuditScope(
                 0,
@@ -179,7 +179,7 @@ class ReservationAuditTest {
         PartitionRecords records = new PartitionRecords(
                 asked, answered, Collections.emptyIterator(), of -> Collections.emptyIterator(), Map.of());
         new PartitionAudit(
-                        tools,
+                        context,
                         scope,
                         records,
                         new PartitionAudit.SharedState(new MisplacedPartitions(), sums, totals, found::add))

@@ -174,9 +174,9 @@ class LoadSheddingTest {
             await("a request does not wait", LiveWeir.PATIENCE, () -> {
                 CompletableFuture<ClientDecision> answer = weir.decide(request("new" + number[0]++, "/lent"));
                 boolean isAtOnce = answer.isDone();
-                NoDecisionReason why = answer.join().noDecisionReason().orElseThrow();
-                assertThat(why).isIn(NoDecisionReason.NO_LEASE, NoDecisionReason.NO_LEDGER);
-                return isAtOnce && why == NoDecisionReason.NO_LEDGER;
+                NoDecisionReason reason = answer.join().noDecisionReason().orElseThrow();
+                assertThat(reason).isIn(NoDecisionReason.NO_LEASE, NoDecisionReason.NO_LEDGER);
+                return isAtOnce && reason == NoDecisionReason.NO_LEDGER;
             });
             assertThat(weir.stats().now().leaseCircuit()).isEqualTo(CircuitSettings.State.OPEN);
             assertThat(weir.isReady()).isTrue();

@@ -24,7 +24,7 @@ class DoctorChecksTest {
             List.of(new Node(1, "a", 9092), new Node(2, "b", 9092), new Node(3, "c", 9092));
 
     private final List<Finding> findings = new ArrayList<>();
-    private final FindingCollector notes = new FindingCollector("a group", "a check", findings::add);
+    private final FindingCollector collector = new FindingCollector("a group", "a check", findings::add);
 
     @ParameterizedTest
     @CsvSource(
@@ -41,7 +41,7 @@ class DoctorChecksTest {
                 new TopicPartitionInfo(0, inSync == 0 ? null : NODES.get(leader - 1), NODES, NODES.subList(0, inSync));
         TopicDescription topic = new TopicDescription("t", false, List.of(partition));
         try (ClusterView cluster = new ClusterView(WeirConfig.DEFAULTS, List.of(), false, HttpClient.newHttpClient())) {
-            assertThat(TopicChecks.areInSync(topic, needed, cluster, notes)).isEqualTo(verdict == Verdict.OK);
+            assertThat(TopicChecks.areInSync(topic, needed, cluster, collector)).isEqualTo(verdict == Verdict.OK);
         }
         if (verdict == Verdict.OK) {
             assertThat(findings).isEmpty();
@@ -67,7 +67,7 @@ class DoctorChecksTest {
                 "48   | 8192 | WARN | in the configuration file: state: {hot-memory: 12MiB}",
             })
     void configured_memory_must_be_available(long heapMib, long allMib, Verdict verdict, String advice) {
-        MachineChecks.memory(heapMib << 20, allMib << 20, WeirConfig.DEFAULTS.state(), notes);
+        MachineChecks.memory(heapMib << 20, allMib << 20, WeirConfig.DEFAULTS.state(), collector);
         assertThat(findings).singleElement().satisfies(one -> {
             assertThat(one.verdict()).isEqualTo(verdict);
             assertThat(one.advice()).isEqualTo(advice == null ? List.of() : List.of(advice));
@@ -82,7 +82,7 @@ class DoctorChecksTest {
         "98500,  WARN, it is 1.5s behind this machine",
     })
     void clock_skew_is_reported_only_beyond_the_round_trip(long there, Verdict verdict, String found) {
-        ClockChecks.compare("it", there, 100_000, 101_000, notes);
+        ClockChecks.compare("it", there, 100_000, 101_000, collector);
         assertThat(findings).singleElement().satisfies(one -> {
             assertThat(one.verdict()).isEqualTo(verdict);
             assertThat(one.found()).startsWith(found);
@@ -107,7 +107,7 @@ class DoctorChecksTest {
                 Map.of(1, first, 2, second),
                 level == 0 ? Map.of() : Map.of("transaction.version", level),
                 new KafkaCommands(WeirConfig.DEFAULTS),
-                notes);
+                collector);
         assertThat(findings).singleElement().satisfies(one -> {
             assertThat(one.verdict()).isEqualTo(verdict);
             assertThat(one.found()).startsWith(found);
@@ -137,7 +137,7 @@ class DoctorChecksTest {
         if (knowsTimestampAfterMax) {
             entries.add(new ConfigEntry("log.message.timestamp.after.max.ms", "3600000"));
         }
-        assertThat(BrokerSettingChecks.areSupported(List.of(new Config(entries)), notes))
+        assertThat(BrokerSettingChecks.areSupported(List.of(new Config(entries)), collector))
                 .isEqualTo(isNewEnough);
         if (isNewEnough) {
             assertThat(findings).isEmpty();

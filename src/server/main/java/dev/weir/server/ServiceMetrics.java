@@ -34,8 +34,8 @@ public final class ServiceMetrics {
                 .help("Connections of the service that were closed or not accepted, by reason")
                 .labelNames("reason")
                 .callback(value -> {
-                    for (Refusal why : Refusal.values()) {
-                        value.call(guard.refused(why), why.name());
+                    for (Refusal reason : Refusal.values()) {
+                        value.call(guard.refused(reason), reason.name());
                     }
                 })
                 .register(collectors);

@@ -207,37 +207,37 @@ public final class Flood implements Callable<Integer> {
 
     private boolean run() throws Exception {
         LongFunction<Request> requests = requests();
-        try (LoadGenerators crush = new LoadGenerators(config, PRODUCERS, requests)) {
+        try (LoadGenerators load = new LoadGenerators(config, PRODUCERS, requests)) {
             switch (scenario) {
                 case REQUESTS -> {
-                    long perSecond = rate(crush, 400_000);
-                    under(() -> flood(crush, perSecond), crush);
+                    long perSecond = rate(load, 400_000);
+                    under(() -> flood(load, perSecond), load);
                 }
                 case QUEUE -> {
-                    long perSecond = rate(crush, 100_000);
-                    under(() -> flood(crush, perSecond), crush);
+                    long perSecond = rate(load, 100_000);
+                    under(() -> flood(load, perSecond), load);
                 }
                 case LARGE, TOO_LARGE -> {
-                    crush.send(count / 2);
+                    load.send(count / 2);
                     begin();
-                    under(() -> crush.send(count - count / 2), crush);
+                    under(() -> load.send(count - count / 2), load);
                 }
                 case CLIENTS -> {
                     begin();
-                    under(() -> crush.send(count), crush);
+                    under(() -> load.send(count), load);
                     shrink();
                 }
                 case OUTAGE -> {
                     begin();
-                    outages(crush);
+                    outages(load);
                 }
             }
         }
         return check();
     }
 
-    private void flood(LoadGenerators crush, long perSecond) throws InterruptedException {
-        crush.send(Long.MAX_VALUE, factor * perSecond, turn);
+    private void flood(LoadGenerators load, long perSecond) throws InterruptedException {
+        load.send(Long.MAX_VALUE, factor * perSecond, turn);
         System.out.printf("rate: %,d requests a second%n", factor * perSecond);
     }
 
@@ -274,19 +274,19 @@ public final class Flood implements Callable<Integer> {
     }
 
     /** Measures the capacity in requests a second, over the second half of a backlog. */
-    private long rate(LoadGenerators crush, long backlog) throws Exception {
-        crush.send(backlog);
+    private long rate(LoadGenerators load, long backlog) throws Exception {
+        load.send(backlog);
         begin();
-        awaitLag(backlog / 2, crush);
+        awaitLag(backlog / 2, load);
         long halfNanos = System.nanoTime();
         long half = InstanceGauge.lag(brokers.admin(), config);
-        awaitLag(0, crush);
+        awaitLag(0, load);
         long perSecond = half * TimeUnit.SECONDS.toNanos(1) / (System.nanoTime() - halfNanos);
         System.out.printf("capacity: %,d requests a second%n", perSecond);
         return perSecond;
     }
 
-    private void under(Flow flow, LoadGenerators crush) throws Exception {
+    private void under(Flow flow, LoadGenerators load) throws Exception {
         CompletableFuture<Void> sending = CompletableFuture.runAsync(() -> {
             try {
                 flow.run();
@@ -295,28 +295,28 @@ public final class Flood implements Callable<Integer> {
             }
         });
         while (!sending.isDone()) {
-            report(crush);
+            report(load);
             Thread.sleep(1_000);
         }
         sending.join();
         System.out.println("the flood is over");
-        awaitLag(0, crush);
+        awaitLag(0, load);
         System.out.println("the enforcer has caught up");
     }
 
-    private void awaitLag(long most, LoadGenerators crush) throws Exception {
+    private void awaitLag(long most, LoadGenerators load) throws Exception {
         long[] toldNanos = {0};
         await("a lag of at most " + most, PATIENCE, () -> {
             boolean isDone = InstanceGauge.lag(brokers.admin(), config) <= most;
             if (!isDone && System.nanoTime() - toldNanos[0] > TimeUnit.SECONDS.toNanos(1)) {
-                report(crush);
+                report(load);
                 toldNanos[0] = System.nanoTime();
             }
             return isDone;
         });
     }
 
-    private void report(LoadGenerators crush) throws Exception {
+    private void report(LoadGenerators load) throws Exception {
         instance.checkAlive();
         long lag = InstanceGauge.lag(brokers.admin(), config);
         long rssMiB = InstanceGauge.rssMiB(instance.pid());
@@ -325,7 +325,7 @@ public final class Flood implements Callable<Integer> {
         System.out.printf(
                 "%4d s  sent %,12d  lag %,12d  resident %,5d MiB  state %,5d MiB%n",
                 TimeUnit.NANOSECONDS.toSeconds(System.nanoTime() - startNanos),
-                crush.sent(),
+                load.sent(),
                 lag,
                 rssMiB,
                 InstanceGauge.bytes(instance.state()) >> 20);
@@ -340,9 +340,9 @@ public final class Flood implements Callable<Integer> {
         long now = most;
         long deadline = System.nanoTime() + PATIENCE.toNanos();
         while (now > most / 2 && System.nanoTime() < deadline) {
-            try (LoadGenerators crush = new LoadGenerators(config, 1, this::latecomer)) {
-                crush.send(LATECOMERS);
-                report(crush);
+            try (LoadGenerators load = new LoadGenerators(config, 1, this::latecomer)) {
+                load.send(LATECOMERS);
+                report(load);
             }
             Thread.sleep(1_000);
             now = InstanceGauge.bytes(instance.state());
@@ -355,11 +355,11 @@ public final class Flood implements Callable<Integer> {
         return of(number, "late-" + number, "/once");
     }
 
-    private void outages(LoadGenerators crush) throws Exception {
+    private void outages(LoadGenerators load) throws Exception {
         ChildProcess broker = brokers.brokers().get(0);
         CompletableFuture<Void> sending = CompletableFuture.runAsync(() -> {
             try {
-                crush.send(Long.MAX_VALUE, OUTAGE_RATE, turn.multipliedBy(2).plusSeconds(3 * BETWEEN_SECONDS));
+                load.send(Long.MAX_VALUE, OUTAGE_RATE, turn.multipliedBy(2).plusSeconds(3 * BETWEEN_SECONDS));
             } catch (InterruptedException e) {
                 throw new IllegalStateException(e);
             }
@@ -374,7 +374,7 @@ public final class Flood implements Callable<Integer> {
         broker.start();
         watch("broker restarted", BETWEEN_SECONDS);
         sending.join();
-        awaitLag(0, crush);
+        awaitLag(0, load);
         System.out.printf("the log has %d lines%n", logLines());
     }
 

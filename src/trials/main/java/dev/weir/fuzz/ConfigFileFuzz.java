@@ -20,21 +20,21 @@ final class ConfigFileFuzz implements FuzzRunner.Case {
     }
 
     @Override
-    public void run(FuzzCase trial) throws Exception {
-        String text = TextMutation.of(valid, trial.random());
+    public void run(FuzzCase fuzzCase) throws Exception {
+        String text = TextMutation.of(valid, fuzzCase.random());
         WeirConfig config;
         try {
-            config = trial.within(
+            config = fuzzCase.within(
                     AllocationLimit.text(text),
                     () -> ConfigFile.read("fuzz.yaml", text, Map.of("HOME", "/home/weir", "WEIR_JAAS", "secret")));
         } catch (FaultsException e) {
             PolicyFileFuzz.requireClear(e.faults(), text);
-            trial.came("refused");
+            fuzzCase.came("refused");
             return;
         }
         StreamsSettings.deciding(config);
         StreamsSettings.shaping(config);
         config.requests().rules();
-        trial.came("accepted");
+        fuzzCase.came("accepted");
     }
 }

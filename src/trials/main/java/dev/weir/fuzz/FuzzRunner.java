@@ -12,7 +12,7 @@ final class FuzzRunner {
     /** A kind of fuzz case. */
     interface Case {
         /** Runs a case, and reports its outcomes to the trial; throws if a check fails. */
-        void run(FuzzCase trial) throws Exception;
+        void run(FuzzCase fuzzCase) throws Exception;
 
         /**
          * Returns the number of cases that are run first without measuring, so that one-time allocations do not count.
@@ -59,12 +59,12 @@ final class FuzzRunner {
         long slowestNanos = 0;
         long begin = System.nanoTime();
         for (int index = from; index < to; index++) {
-            FuzzCase trial = new FuzzCase(random(index), true);
+            FuzzCase fuzzCase = new FuzzCase(random(index), true);
             long before = System.nanoTime();
-            run(index, trial);
-            trial.outcomes().forEach((word, times) -> outcomes.merge(word, times, Integer::sum));
+            run(index, fuzzCase);
+            fuzzCase.outcomes().forEach((word, times) -> outcomes.merge(word, times, Integer::sum));
             slowestNanos = Math.max(slowestNanos, System.nanoTime() - before);
-            peakBytes = Math.max(peakBytes, trial.peakBytes());
+            peakBytes = Math.max(peakBytes, fuzzCase.peakBytes());
         }
         long totalNanos = System.nanoTime() - begin;
         return new Report(
@@ -77,18 +77,18 @@ final class FuzzRunner {
     }
 
     /** Runs one case. A failure names the seed and index that repeat it. */
-    private void run(int index, FuzzCase trial) {
+    private void run(int index, FuzzCase fuzzCase) {
         try {
-            one.run(trial);
+            one.run(fuzzCase);
         } catch (Exception | AssertionError | StackOverflowError | OutOfMemoryError e) {
             throw new AssertionError(name + ", seed " + seed + ", index " + index + ": " + e, e);
         }
     }
 
     Map<String, Integer> replay(int index) {
-        FuzzCase trial = new FuzzCase(random(index), false);
-        run(index, trial);
-        return trial.outcomes();
+        FuzzCase fuzzCase = new FuzzCase(random(index), false);
+        run(index, fuzzCase);
+        return fuzzCase.outcomes();
     }
 
     private SplittableRandom random(int index) {

@@ -49,18 +49,18 @@ final class HttpFuzz implements FuzzRunner.Case, AutoCloseable {
     }
 
     @Override
-    public void run(FuzzCase trial) throws Exception {
+    public void run(FuzzCase fuzzCase) throws Exception {
         served.deleteAll();
         List<SlowBody> slow = new ArrayList<>();
         try {
             for (int i = 0; i < SLOW_BODIES; i++) {
-                slow.add(new SlowBody(caller, trial.random()));
+                slow.add(new SlowBody(caller, fuzzCase.random()));
             }
             for (int i = 0; i < REQUESTS; i++) {
-                HttpCalls.Call call = calls.next(trial.random());
+                HttpCalls.Call call = calls.next(fuzzCase.random());
                 try {
-                    trial.came("status " + answer(call).status());
-                    goOn(trial.random());
+                    fuzzCase.came("status " + answer(call).status());
+                    goOn(fuzzCase.random());
                 } catch (IOException | RuntimeException | AssertionError e) {
                     throw new AssertionError("request " + i + ": " + call + ": " + e.getMessage(), e);
                 }
@@ -69,7 +69,7 @@ final class HttpFuzz implements FuzzRunner.Case, AutoCloseable {
                 }
             }
             for (SlowBody body : slow) {
-                trial.came("slow body " + body.finish());
+                fuzzCase.came("slow body " + body.finish());
             }
         } finally {
             for (SlowBody body : slow) {

@@ -32,24 +32,24 @@ final class PolicyFileFuzz implements FuzzRunner.Case {
     }
 
     @Override
-    public void run(FuzzCase trial) throws Exception {
-        String text = TextMutation.of(valid, trial.random());
+    public void run(FuzzCase fuzzCase) throws Exception {
+        String text = TextMutation.of(valid, fuzzCase.random());
         PolicyFile.Contents contents;
         try {
-            contents = trial.within(AllocationLimit.text(text), () -> PolicyFile.read("fuzz.yaml", text));
+            contents = fuzzCase.within(AllocationLimit.text(text), () -> PolicyFile.read("fuzz.yaml", text));
         } catch (FaultsException e) {
             requireClear(e.faults(), text);
-            trial.came("refused");
+            fuzzCase.came("refused");
             return;
         }
-        decide(contents, trial.random());
+        decide(contents, fuzzCase.random());
         for (Definition.PolicyDefinition definition : contents.policies()) {
             assertThat(written(definition).policies()).containsExactly(definition.policy());
         }
         for (Definition.QueueDefinition definition : contents.queues()) {
             assertThat(written(definition).queue()).isEqualTo(definition.queue());
         }
-        trial.came("accepted");
+        fuzzCase.came("accepted");
     }
 
     private static DecodedPolicyRecord written(Definition definition) throws Exception {

@@ -84,19 +84,19 @@ final class RecordFuzz implements FuzzRunner.Case {
                     value -> POLICIES.encode((PolicyAvro.Applied) value)));
 
     @Override
-    public void run(FuzzCase trial) throws Exception {
-        Topic topic = topics.get(trial.random().nextInt(topics.size()));
-        byte[] bytes = trial.random().nextInt(500) == 0 ? null : BytesMutation.of(topic.valid, trial.random());
+    public void run(FuzzCase fuzzCase) throws Exception {
+        Topic topic = topics.get(fuzzCase.random().nextInt(topics.size()));
+        byte[] bytes = fuzzCase.random().nextInt(500) == 0 ? null : BytesMutation.of(topic.valid, fuzzCase.random());
         Object value;
         try {
-            value = trial.within(topic.allowance(bytes), () -> topic.reading.read(bytes));
+            value = fuzzCase.within(topic.allowance(bytes), () -> topic.reading.read(bytes));
         } catch (UnreadableException e) {
             assertThat(e.rejection()).isNotNull();
             assertThat(e.getMessage()).isNotBlank();
             if (topic.name.equals(REQUESTS_TOPIC) && isOnlyAvro(bytes, e.rejection())) {
                 refusedByAvro(bytes, e);
             }
-            trial.came(topic.name + " refused");
+            fuzzCase.came(topic.name + " refused");
             return;
         }
         if (value instanceof Request request && isOnlyAvro(bytes, null)) {
@@ -107,7 +107,7 @@ final class RecordFuzz implements FuzzRunner.Case {
         assertThat(written).isEqualTo(topic.byAvro.write(value));
         Object again = topic.reading.read(written);
         assertThat(again).usingRecursiveComparison().isEqualTo(value);
-        trial.came(topic.name + " accepted");
+        fuzzCase.came(topic.name + " accepted");
     }
 
     /** Returns whether Avro's own decoder must have the same result. */

@@ -19,20 +19,20 @@ final class RequestLineFuzz implements FuzzRunner.Case {
     private final List<String> valid = RecordSamples.requestLines();
 
     @Override
-    public void run(FuzzCase trial) throws Exception {
-        String line = TextMutation.of(valid, trial.random());
+    public void run(FuzzCase fuzzCase) throws Exception {
+        String line = TextMutation.of(valid, fuzzCase.random());
         Request request;
         try {
-            request = trial.within(AllocationLimit.text(line), () -> RequestJson.read(line, 5, SOURCE));
+            request = fuzzCase.within(AllocationLimit.text(line), () -> RequestJson.read(line, 5, SOURCE));
         } catch (IllegalArgumentException e) {
             assertThat(e.getMessage()).isNotBlank().hasSizeLessThan(600);
             assertThat(e.getMessage().chars()).noneMatch(Character::isISOControl);
-            trial.came("refused");
+            fuzzCase.came("refused");
             return;
         }
         assertThat(AVRO.decode(AVRO.encode(request), request.timestampMs(), request.source()))
                 .usingRecursiveComparison()
                 .isEqualTo(request);
-        trial.came("accepted");
+        fuzzCase.came("accepted");
     }
 }

@@ -82,7 +82,7 @@ final class TopologyFuzz implements FuzzRunner.Case {
     }
 
     @Override
-    public void run(FuzzCase trial) throws Exception {
+    public void run(FuzzCase fuzzCase) throws Exception {
         Path directory = Files.createTempDirectory("weir-fuzz");
         try (CapturedLog log = new CapturedLog(UpdatePolicies.class);
                 TopologyDrivers weir = new TopologyDrivers(directory.resolve("all"));
@@ -90,7 +90,7 @@ final class TopologyFuzz implements FuzzRunner.Case {
             apply(weir);
             apply(good);
             for (int i = 0; i < records; i++) {
-                trial.came(step(weir, good, trial.random()));
+                fuzzCase.came(step(weir, good, fuzzCase.random()));
                 requireLines(log.take());
             }
         } finally {

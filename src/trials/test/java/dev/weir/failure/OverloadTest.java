@@ -149,8 +149,8 @@ class OverloadTest {
                 Map.of("memory", "16MiB"),
                 Map.of("bootstrap.servers", broker.bootstrapServers()));
         try (InstanceProcess instance = new InstanceProcess("enforcer", directory, setup);
-                LoadGenerators crush = crush(config)) {
-            crush.send(LARGE_FLOOD);
+                LoadGenerators load = crush(config)) {
+            load.send(LARGE_FLOOD);
             instance.start();
             instance.awaitReady();
             await("the backlog is processed", PATIENCE, LAG_INTERVAL, () -> {
@@ -203,11 +203,11 @@ class OverloadTest {
                 Map.of("memory", "4MiB"),
                 Map.of("bootstrap.servers", broker.bootstrapServers()));
         try (InstanceProcess instance = new InstanceProcess("enforcer", directory, setup);
-                LoadGenerators crush = crush(config)) {
+                LoadGenerators load = crush(config)) {
             instance.start();
             instance.awaitReady();
             await("the disk is full", PATIENCE, () -> instance.saidSinceStart().contains("the disk is full"));
-            crush.send(FLOOD);
+            load.send(FLOOD);
             awaitStandstill(config);
             await("the instance is not ready", PATIENCE, () -> !instance.isReady());
             assertThat(InstanceGauge.lag(admin, config)).isPositive();
@@ -222,12 +222,12 @@ class OverloadTest {
     @EnumSource
     void a_damaged_state_directory_is_restored_from_the_changelogs(Damage damage) throws Exception {
         WeirConfig config = config(damage.name().toLowerCase(Locale.ROOT), 2);
-        try (LoadGenerators crush = crush(config)) {
-            crush.send(EACH);
+        try (LoadGenerators load = crush(config)) {
+            load.send(EACH);
             assertThat(work(config)).isEmpty();
             assertThat(Damage.files(config.state().directory(), ".sst")).isNotEmpty();
             damage.to(config.state().directory());
-            crush.send(EACH);
+            load.send(EACH);
             Optional<String> failure = work(config);
             for (int start = 0; start < APPLICATIONS && failure.isPresent(); start++) {
                 assertThat(failure.get())

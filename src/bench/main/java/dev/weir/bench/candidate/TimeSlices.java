@@ -16,7 +16,7 @@ public final class TimeSlices {
      */
     private static final long MAX_SETTLE_MS = 700;
 
-    private final RunPlan effort;
+    private final RunPlan plan;
     private final Consumer<String> progress;
     private final long turnMs;
     private final long settleMs;
@@ -27,7 +27,7 @@ public final class TimeSlices {
      * processed.
      */
     public interface RequestSupply {
-        void ensureRequests(Candidate lane, long requests) throws Exception;
+        void ensureRequests(Candidate candidate, long requests) throws Exception;
     }
 
     /**
@@ -36,52 +36,57 @@ public final class TimeSlices {
      * @param firstGuess an estimate of the records per second of the fastest candidate
      * @param progress receives a line for each measurement
      */
-    public TimeSlices(RunPlan effort, long firstGuess, Consumer<String> progress) {
-        this.effort = effort;
+    public TimeSlices(RunPlan plan, long firstGuess, Consumer<String> progress) {
+        this.plan = plan;
         this.progress = progress;
-        this.turnMs = effort.turn().toMillis();
+        this.turnMs = plan.turn().toMillis();
         this.settleMs = Math.min(MAX_SETTLE_MS, turnMs);
         this.supplyAhead = firstGuess * turnMs / 1_000;
     }
 
     /** Runs a candidate until it has processed a number of requests, which must exist. */
-    public void warmUp(Candidate lane, long requests) throws IOException, InterruptedException {
-        long from = lane.count().records();
-        lane.resume();
-        while (lane.count().records() - from < requests) {
+    public void warmUp(Candidate candidate, long requests) throws IOException, InterruptedException {
+        long from = candidate.count().records();
+        candidate.resume();
+        while (candidate.count().records() - from < requests) {
             Thread.sleep(50);
         }
-        lane.pause();
-        progress.accept("%s: warmed up".formatted(lane.name()));
+        candidate.pause();
+        progress.accept("%s: warmed up".formatted(candidate.name()));
     }
 
     /** Measures each candidate in each round. */
-    public List<CandidateSeries> measure(List<Candidate> lanes, RequestSupply supply) throws Exception {
-        return Rounds.run(lanes.stream().map(lane -> participant(lane, supply)).toList(), effort.rounds(), progress);
+    public List<CandidateSeries> measure(List<Candidate> candidates, RequestSupply supply) throws Exception {
+        return Rounds.run(
+                candidates.stream()
+                        .map(candidate -> participant(candidate, supply))
+                        .toList(),
+                plan.rounds(),
+                progress);
     }
 
     /** Returns a candidate for rounds with participants of other kinds. */
-    public Rounds.Participant participant(Candidate lane, RequestSupply supply) {
-        return new Rounds.Participant(lane.name(), () -> measureSlice(lane, supply));
+    public Rounds.Participant participant(Candidate candidate, RequestSupply supply) {
+        return new Rounds.Participant(candidate.name(), () -> measureSlice(candidate, supply));
     }
 
     /**
      * Returns the records per second of a candidate in a time slice, which lasts until it has processed some. Repeats
      * the slice if requests ran out in it.
      */
-    private double measureSlice(Candidate lane, RequestSupply supply) throws Exception {
+    private double measureSlice(Candidate candidate, RequestSupply supply) throws Exception {
         while (true) {
-            long reached = lane.count().records() + supplyAhead;
-            supply.ensureRequests(lane, reached);
-            lane.resume();
+            long reached = candidate.count().records() + supplyAhead;
+            supply.ensureRequests(candidate, reached);
+            candidate.resume();
             Thread.sleep(settleMs);
-            Candidate.RecordCount from = lane.count();
+            Candidate.RecordCount from = candidate.count();
             Candidate.RecordCount to;
             do {
                 Thread.sleep(turnMs);
-                to = lane.count();
+                to = candidate.count();
             } while (to.records() == from.records() && to.records() < reached);
-            lane.pause();
+            candidate.pause();
             double perSecond = to.perSecondSince(from);
             double wanted = perSecond * (turnMs + 3 * settleMs) / 1e3;
             if (wanted <= supplyAhead && to.records() < reached) {

@@ -98,8 +98,8 @@ final class BenchDecideCommand implements Callable<Integer> {
 
     @Override
     public Integer call() throws Exception {
-        RunPlan effort = new RunPlan(rounds, turn, warmUpRequests);
-        DecideBench decide = new DecideBench(effort, threads, hotMemory, format, kafka, bench.progress()::println);
+        RunPlan plan = new RunPlan(rounds, turn, warmUpRequests);
+        DecideBench decide = new DecideBench(plan, threads, hotMemory, format, kafka, bench.progress()::println);
         List<ResultTable> tables = new ArrayList<>();
         for (Map.Entry<String, String> rules : rules().entrySet()) {
             for (long count : clients) {

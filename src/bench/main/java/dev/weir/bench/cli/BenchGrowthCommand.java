@@ -43,14 +43,14 @@ final class BenchGrowthCommand implements Callable<Integer> {
 
     @Override
     public Integer call() throws Exception {
-        PeerBench.IterationPlan effort = iterations.effort();
-        GrowthBench growth = new GrowthBench(effort, most, bench.progress()::println);
+        PeerBench.IterationPlan plan = iterations.effort();
+        GrowthBench growth = new GrowthBench(plan, most, bench.progress()::println);
         List<ResultTable> tables = new ArrayList<>();
         for (GrowthBench.GrowthFactor each : of) {
             tables.add(growth.run(each));
         }
         if (keys > 0) {
-            tables.add(new RestoreBench(effort.rounds(), bench.progress()::println).run(keys));
+            tables.add(new RestoreBench(plan.rounds(), bench.progress()::println).run(keys));
         }
         bench.print(tables);
         return 0;

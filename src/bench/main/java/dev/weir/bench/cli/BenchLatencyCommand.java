@@ -61,8 +61,8 @@ final class BenchLatencyCommand implements Callable<Integer> {
 
     @Override
     public Integer call() throws Exception {
-        LatencyBench.LatencyPlan effort = new LatencyBench.LatencyPlan(rounds, turn, warmUp);
-        LatencyBench latency = new LatencyBench(effort, rates, kafka, bench.progress()::println);
+        LatencyBench.LatencyPlan plan = new LatencyBench.LatencyPlan(rounds, turn, warmUp);
+        LatencyBench latency = new LatencyBench(plan, rates, kafka, bench.progress()::println);
         bench.print(List.of(
                 latency.run(new LatencyBench.LatencyLoad(algorithm, DecideBench.policyYaml(algorithm), clients))));
         return 0;

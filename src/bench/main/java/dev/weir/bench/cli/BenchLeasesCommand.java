@@ -81,9 +81,9 @@ final class BenchLeasesCommand implements Callable<Integer> {
     public Integer call() throws Exception {
         requireRange("--brokers", brokers, 1, MAX_BROKERS);
         requireRange("--busy", busy, 0, MAX_BUSY);
-        LeasesBench.LeasePlan effort = new LeasesBench.LeasePlan(warmUp, turn);
+        LeasesBench.LeasePlan plan = new LeasesBench.LeasePlan(warmUp, turn);
         LeasesBench.Conditions conditions = new LeasesBench.Conditions(brokers, busy);
-        LeasesBench leases = new LeasesBench(effort, conditions, kafka, bench.progress()::println);
+        LeasesBench leases = new LeasesBench(plan, conditions, kafka, bench.progress()::println);
         bench.print(List.of(leases.run(algorithm, per, of)));
         return 0;
     }

@@ -74,8 +74,8 @@ final class BenchRedisCommand implements Callable<Integer> {
             return 0;
         }
         RedisBench.RedisClients asking = new RedisBench.RedisClients(connections, pipelined, ahead);
-        RunPlan effort = new RunPlan(rounds, turn, warmUpRequests);
-        RedisBench redis = new RedisBench(program.get(), asking, effort, bench.progress()::println);
+        RunPlan plan = new RunPlan(rounds, turn, warmUpRequests);
+        RedisBench redis = new RedisBench(program.get(), asking, plan, bench.progress()::println);
         bench.print(List.of(redis.run(clients)));
         return 0;
     }

@@ -59,8 +59,8 @@ final class BenchReserveCommand implements Callable<Integer> {
 
     @Override
     public Integer call() throws Exception {
-        RunPlan effort = new RunPlan(rounds, turn, warmUpRequests);
-        bench.print(List.of(new ReserveBench(effort, kafka, bench.progress()::println).run(algorithm, clients, held)));
+        RunPlan plan = new RunPlan(rounds, turn, warmUpRequests);
+        bench.print(List.of(new ReserveBench(plan, kafka, bench.progress()::println).run(algorithm, clients, held)));
         return 0;
     }
 }

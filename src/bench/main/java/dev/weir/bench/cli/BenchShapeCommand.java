@@ -60,8 +60,8 @@ final class BenchShapeCommand implements Callable<Integer> {
 
     @Override
     public Integer call() throws Exception {
-        RunPlan effort = new RunPlan(rounds, turn, warmUpReleases);
-        bench.print(new ShapeBench(effort, pacing, kafka, bench.progress()::println).run(queues));
+        RunPlan plan = new RunPlan(rounds, turn, warmUpReleases);
+        bench.print(new ShapeBench(plan, pacing, kafka, bench.progress()::println).run(queues));
         return 0;
     }
 }

@@ -60,8 +60,8 @@ final class BenchShareCommand implements Callable<Integer> {
 
     @Override
     public Integer call() throws Exception {
-        RunPlan effort = new RunPlan(rounds, turn, warmUpRequests);
-        bench.print(List.of(new ShareBench(effort, kafka, bench.progress()::println).run(algorithm, clients, key)));
+        RunPlan plan = new RunPlan(rounds, turn, warmUpRequests);
+        bench.print(List.of(new ShareBench(plan, kafka, bench.progress()::println).run(algorithm, clients, key)));
         return 0;
     }
 }

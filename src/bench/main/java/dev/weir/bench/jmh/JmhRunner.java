@@ -39,8 +39,8 @@ public final class JmhRunner {
      * @throws IllegalStateException if a benchmark fails
      */
     public static Map<BenchmarkParams, List<BenchmarkResult>> run(
-            ChainedOptionsBuilder benchmarks, PeerBench.IterationPlan effort, Consumer<String> progress) {
-        TimeValue time = TimeValue.milliseconds(effort.iterationMs());
+            ChainedOptionsBuilder benchmarks, PeerBench.IterationPlan plan, Consumer<String> progress) {
+        TimeValue time = TimeValue.milliseconds(plan.iterationMs());
         Options options = benchmarks
                 .forks(1)
                 .warmupIterations(ITERATIONS)
@@ -55,7 +55,7 @@ public final class JmhRunner {
         String classPath = System.getProperty("java.class.path");
         System.setProperty("java.class.path", classPath(classPath)); // JMH starts its JVMs with this class path
         try {
-            for (int round = 0; round < effort.rounds(); round++) {
+            for (int round = 0; round < plan.rounds(); round++) {
                 for (RunResult result : new Runner(options).run()) {
                     String name = name(result.getParams());
                     BenchmarkParams first = params.computeIfAbsent(name, n -> result.getParams());

@@ -81,7 +81,7 @@ public class LeasedClientBenchmark {
     Policies policies;
 
     private final Request[] requests = new Request[CLIENTS];
-    private BenchCluster rig;
+    private BenchCluster cluster;
     private Enforcer enforcer;
     private WeirClient weir;
 
@@ -93,8 +93,8 @@ public class LeasedClientBenchmark {
 
     @Setup(Level.Trial)
     public void start() throws IOException, InterruptedException, FaultsException {
-        rig = new BenchCluster();
-        BenchCluster.Workload workload = rig.workload(policies.yaml, Map.of());
+        cluster = new BenchCluster();
+        BenchCluster.Workload workload = cluster.workload(policies.yaml, Map.of());
         enforcer = Enforcer.start(workload.config());
         enforcer.awaitRunning(PATIENCE);
         weir = WeirClient.builder(workload.config().kafka())
@@ -120,7 +120,7 @@ public class LeasedClientBenchmark {
     public void stop() throws IOException {
         weir.close();
         enforcer.close();
-        rig.close();
+        cluster.close();
     }
 
     @Benchmark

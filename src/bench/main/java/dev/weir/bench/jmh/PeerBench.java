@@ -37,12 +37,12 @@ public final class PeerBench {
      * @param progress receives the name of each benchmark in each round
      * @throws IllegalStateException if a benchmark fails
      */
-    public static ResultTable measure(String pattern, IterationPlan effort, Consumer<String> progress) {
+    public static ResultTable measure(String pattern, IterationPlan plan, Consumer<String> progress) {
         ChainedOptionsBuilder benchmarks = new OptionsBuilder()
                 .include("^" + PeerBench.class.getPackageName() + "\\.(?=Limit|Decider).*" + pattern)
                 .addProfiler(GCProfiler.class)
                 .jvmArgsAppend("-Xms1g", "-Xmx1g");
-        List<ResultTable.Row> rows = JmhRunner.run(benchmarks, effort, progress).entrySet().stream()
+        List<ResultTable.Row> rows = JmhRunner.run(benchmarks, plan, progress).entrySet().stream()
                 .map(entry -> row(JmhRunner.name(entry.getKey()), entry.getKey(), entry.getValue()))
                 .toList();
         return new ResultTable("peers", "a decision by", List.of("ns", "+-", "bytes"), rows, List.of());

@@ -30,7 +30,7 @@ public final class RedisBench {
 
     private final Path program;
     private final RedisClients redisClients;
-    private final RunPlan effort;
+    private final RunPlan plan;
     private final Consumer<String> progress;
     private final TimeSlices slices;
 
@@ -40,12 +40,12 @@ public final class RedisBench {
      * @param program the path of redis-server
      * @param progress receives a line for each measurement
      */
-    public RedisBench(Path program, RedisClients asking, RunPlan effort, Consumer<String> progress) {
+    public RedisBench(Path program, RedisClients asking, RunPlan plan, Consumer<String> progress) {
         this.program = program;
         this.redisClients = asking;
-        this.effort = effort;
+        this.plan = plan;
         this.progress = progress;
-        this.slices = new TimeSlices(effort, DecideBench.FIRST_GUESS, progress);
+        this.slices = new TimeSlices(plan, DecideBench.FIRST_GUESS, progress);
     }
 
     /**
@@ -55,28 +55,28 @@ public final class RedisBench {
      */
     public ResultTable run(long clients) throws Exception {
         RedisLoad.LoadTerms terms = new RedisLoad.LoadTerms(DecideBench.LIMIT, DecideBench.PER_MS, clients);
-        try (BenchCluster rig = new BenchCluster();
-                BenchCluster.Workload workload = rig.workload(DecideBench.policyYaml("gcra"), Map.of());
+        try (BenchCluster cluster = new BenchCluster();
+                BenchCluster.Workload workload = cluster.workload(DecideBench.policyYaml("gcra"), Map.of());
                 Candidate weir =
                         new Candidate("weir", Candidate.CandidateKind.DECIDE, workload.config(), DecideBench.JVM);
                 RedisServer server = RedisServer.start(program);
                 RedisLoad ahead = new RedisLoad(server, terms, redisClients.pipelined, redisClients.ahead);
                 RedisLoad singly = new RedisLoad(server, terms, redisClients.connections, 1)) {
             List<LongUnaryOperator> zipf = List.of(DecideBench.zipf(clients, 1), DecideBench.zipf(clients, 2));
-            workload.ensureRequests(effort.warmUp() * 3 / 2, zipf);
-            slices.warmUp(weir, effort.warmUp());
+            workload.ensureRequests(plan.warmUp() * 3 / 2, zipf);
+            slices.warmUp(weir, plan.warmUp());
             List<Rounds.Participant> candidates = List.of(
-                    slices.participant(weir, (lane, requests) -> workload.ensureRequests(requests, zipf)),
+                    slices.participant(weir, (candidate, requests) -> workload.ensureRequests(requests, zipf)),
                     participant("redis, pipelined", ahead),
                     participant("redis, one at a time", singly));
             candidates.get(1).measurement().perSecond(); // creates the keys of frequent clients
-            List<CandidateSeries> series = Rounds.run(candidates, effort.rounds(), progress);
+            List<CandidateSeries> series = Rounds.run(candidates, plan.rounds(), progress);
             return table(series, clients, version(server));
         }
     }
 
     private Rounds.Participant participant(String name, RedisLoad load) {
-        return new Rounds.Participant(name, () -> load.perSecond(effort.turn().toNanos()));
+        return new Rounds.Participant(name, () -> load.perSecond(plan.turn().toNanos()));
     }
 
     private ResultTable table(List<CandidateSeries> candidates, long clients, String version) {

@@ -49,11 +49,11 @@ public record ClientDecision(
      * Returns a decision that is not Weir's. {@link dev.weir.client.Fallback#decision} returns that of a fallback.
      *
      * @param allowed whether the request may proceed
-     * @param why why there is no decision by Weir
+     * @param reason why there is no decision by Weir
      * @return a decision without Weir's
      */
-    public static ClientDecision fallback(boolean allowed, NoDecisionReason why) {
-        return new ClientDecision(allowed, Optional.empty(), Optional.of(why));
+    public static ClientDecision fallback(boolean allowed, NoDecisionReason reason) {
+        return new ClientDecision(allowed, Optional.empty(), Optional.of(reason));
     }
 
     /**

@@ -14,13 +14,13 @@ public final class NoDecisionException extends RuntimeException {
     /**
      * Creates an exception.
      *
-     * @param why why there is no decision
+     * @param reason why there is no decision
      * @param message what has happened
      * @param cause the error of Kafka's clients; null if there was none
      */
-    public NoDecisionException(NoDecisionReason why, String message, Throwable cause) {
+    public NoDecisionException(NoDecisionReason reason, String message, Throwable cause) {
         super(message, cause);
-        this.reason = why;
+        this.reason = reason;
     }
 
     /**

@@ -98,24 +98,24 @@ final class RequestCompleter implements ReplyReader.Replies, AutoCloseable {
     }
 
     /** Ends a request that has no decision, whether it waits or not. */
-    void fail(PendingRequest request, NoDecisionReason why) {
+    void fail(PendingRequest request, NoDecisionReason reason) {
         if (request.isWaiting()) {
-            giveUp(request.number(), why, null);
+            giveUp(request.number(), reason, null);
         } else {
-            request.future.completeExceptionally(noDecision(why, request.within(), null));
+            request.future.completeExceptionally(noDecision(reason, request.within(), null));
         }
     }
 
     /** Returns the result of a request that ends without a decision before it has waited. */
-    CompletableFuture<Decision> undecided(NoDecisionReason why) {
-        return CompletableFuture.failedFuture(noDecision(why, Duration.ZERO, null));
+    CompletableFuture<Decision> undecided(NoDecisionReason reason) {
+        return CompletableFuture.failedFuture(noDecision(reason, Duration.ZERO, null));
     }
 
     /** Ends a waiting request without a decision. It has no effect if the request has ended. */
-    void giveUp(long number, NoDecisionReason why, Throwable cause) {
+    void giveUp(long number, NoDecisionReason reason, Throwable cause) {
         PendingRequest request = pending.remove(number);
         if (request != null) {
-            end(request, why, cause);
+            end(request, reason, cause);
             runSending(request.waitsFor()::letOthersGoOn);
         }
     }
@@ -140,22 +140,22 @@ final class RequestCompleter implements ReplyReader.Replies, AutoCloseable {
         end(number, NoDecisionReason.OVERLOADED, null);
     }
 
-    private void end(long number, NoDecisionReason why, Throwable cause) {
+    private void end(long number, NoDecisionReason reason, Throwable cause) {
         PendingRequest request = pending.remove(number);
         if (request != null) {
-            end(request, why, cause);
+            end(request, reason, cause);
         }
     }
 
-    private void end(PendingRequest request, NoDecisionReason why, Throwable cause) {
-        request.waitsFor().end(end(why));
-        NoDecisionException failure = noDecision(why, request.within(), cause);
-        if (!counts(why, request)) {
+    private void end(PendingRequest request, NoDecisionReason reason, Throwable cause) {
+        request.waitsFor().end(end(reason));
+        NoDecisionException failure = noDecision(reason, request.within(), cause);
+        if (!counts(reason, request)) {
             request.releasePermission(breaker);
         } else if (request.takePermission()) {
             breaker.onError(request.waitedNanos(), TimeUnit.NANOSECONDS, failure);
         }
-        if (why == NoDecisionReason.CLOSED) {
+        if (reason == NoDecisionReason.CLOSED) {
             request.future.completeExceptionally(failure); // all requests have ended when the client is closed
         } else {
             execute(() -> request.future.completeExceptionally(failure));
@@ -171,8 +171,8 @@ final class RequestCompleter implements ReplyReader.Replies, AutoCloseable {
         }
     }
 
-    private static SendWindow.End end(NoDecisionReason why) {
-        return switch (why) {
+    private static SendWindow.End end(NoDecisionReason reason) {
+        return switch (reason) {
             case TIMED_OUT -> SendWindow.End.TIMED_OUT;
             case UNREADABLE -> SendWindow.End.DECIDED;
             default -> SendWindow.End.FAILED;
@@ -183,8 +183,8 @@ final class RequestCompleter implements ReplyReader.Replies, AutoCloseable {
      * Returns whether the circuit breaker counts the end of a request as a failure of brokers or enforcers. A time-out
      * counts only if no request is decided any more: if others are, the request was late.
      */
-    private boolean counts(NoDecisionReason why, PendingRequest request) {
-        return switch (why) {
+    private boolean counts(NoDecisionReason reason, PendingRequest request) {
+        return switch (reason) {
             case NOT_READY, NOT_WRITTEN -> true;
             case TIMED_OUT ->
                 request.within().compareTo(SendWindow.MIN_COUNTED_TIMEOUT) >= 0
@@ -235,11 +235,11 @@ final class RequestCompleter implements ReplyReader.Replies, AutoCloseable {
         }
     }
 
-    private NoDecisionException noDecision(NoDecisionReason why, Duration within, Throwable cause) {
-        metrics.recordUndecided(why);
-        Optional<RuntimeException> known = knownFailure.apply(why);
+    private NoDecisionException noDecision(NoDecisionReason reason, Duration within, Throwable cause) {
+        metrics.recordUndecided(reason);
+        Optional<RuntimeException> known = knownFailure.apply(reason);
         String message =
-                switch (why) {
+                switch (reason) {
                     case NOT_READY ->
                         "the client is not ready: "
                                 + known.map(ClientConnector::message).orElse("no broker has responded yet");
@@ -257,7 +257,7 @@ final class RequestCompleter implements ReplyReader.Replies, AutoCloseable {
                     case UNREADABLE -> "the decision cannot be read";
                     case CLOSED -> "the client is closed";
                 };
-        return new NoDecisionException(why, message, cause == null ? known.orElse(null) : cause);
+        return new NoDecisionException(reason, message, cause == null ? known.orElse(null) : cause);
     }
 
     /** Stops the executor, unless it is that of the caller. */

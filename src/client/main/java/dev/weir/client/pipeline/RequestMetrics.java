@@ -25,7 +25,7 @@ public final class RequestMetrics {
     private final ConcurrentHistogram micros = new ConcurrentHistogram(MAX_MICROS, 2);
 
     RequestMetrics() {
-        Arrays.stream(NoDecisionReason.values()).forEach(why -> undecided.put(why, new LongAdder()));
+        Arrays.stream(NoDecisionReason.values()).forEach(reason -> undecided.put(reason, new LongAdder()));
     }
 
     /** Records that a request is passed to the producer. */
@@ -56,8 +56,8 @@ public final class RequestMetrics {
     }
 
     /** Records that a request ended without a decision. */
-    void recordUndecided(NoDecisionReason why) {
-        undecided.get(why).increment();
+    void recordUndecided(NoDecisionReason reason) {
+        undecided.get(reason).increment();
     }
 
     /** Records a request that is invalid, or too large for its topic. */
@@ -126,7 +126,7 @@ public final class RequestMetrics {
      */
     public Map<NoDecisionReason, Long> undecided() {
         Map<NoDecisionReason, Long> counts = new EnumMap<>(NoDecisionReason.class);
-        undecided.forEach((why, count) -> counts.put(why, count.sum()));
+        undecided.forEach((reason, count) -> counts.put(reason, count.sum()));
         return counts;
     }
 

@@ -136,11 +136,11 @@ public final class RequestPipeline implements AutoCloseable {
     /**
      * Ends a request that is not sent.
      *
-     * @param why why it is not
+     * @param reason why it is not
      * @return a future that has failed with a {@link dev.weir.client.decision.NoDecisionException}
      */
-    public CompletableFuture<Decision> undecided(NoDecisionReason why) {
-        return completer.undecided(why);
+    public CompletableFuture<Decision> undecided(NoDecisionReason reason) {
+        return completer.undecided(reason);
     }
 
     /**
@@ -204,9 +204,9 @@ public final class RequestPipeline implements AutoCloseable {
     }
 
     /** Returns the last failure of what a request depends on that ends for a reason. */
-    private Optional<RuntimeException> knownFailure(NoDecisionReason why) {
+    private Optional<RuntimeException> knownFailure(NoDecisionReason reason) {
         ClientConnection current = stages.connection();
-        return switch (why) {
+        return switch (reason) {
             case NOT_READY -> failure();
             case TIMED_OUT -> current == null ? Optional.empty() : current.readerFailure();
             case NO_LEASE, NO_LEDGER -> leases().flatMap(LeasedDecisions::failure);

@@ -104,7 +104,7 @@ public record LedgerAnswers(LastRequest request, Scarcity scarcity, LastCheck ch
     }
 
     /** Returns the answers after a question was sent. */
-    LedgerAnswers asked(LastCheck.Pending next) {
+    LedgerAnswers questioned(LastCheck.Pending next) {
         return new LedgerAnswers(request, scarcity, next, balance);
     }
 

@@ -120,7 +120,7 @@ final class NextMessage {
         long tokens = Math.max(1, needs.peek() - next.pool().remaining());
         long number = session.nextRequestNumber();
         return new LeaseBook.Transition(
-                next.with(next.answers().asked(new LastCheck.Pending(number, nowMs, tokens))),
+                next.with(next.answers().questioned(new LastCheck.Pending(number, nowMs, tokens))),
                 message(number, LeaseRequest.Wanted.check(tokens), usage, needs.isReset()));
     }
 

@@ -120,7 +120,7 @@ final class CallerConnection implements GuardedConnection {
     }
 
     @Override
-    public void close(Refusal why) {
+    public void close(Refusal reason) {
         close(() -> {});
     }
 

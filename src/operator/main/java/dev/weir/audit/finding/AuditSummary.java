@@ -42,12 +42,12 @@ public final class AuditSummary {
         reportedByClients = isByClient ? plus(reportedByClients, decisions) : reportedByClients;
     }
 
-    public void add(UnverifiedReason why) {
-        add(why, 1);
+    public void add(UnverifiedReason reason) {
+        add(reason, 1);
     }
 
-    public void add(UnverifiedReason why, long decisions) {
-        unverified.merge(why, decisions, AuditSummary::plus);
+    public void add(UnverifiedReason reason, long decisions) {
+        unverified.merge(reason, decisions, AuditSummary::plus);
     }
 
     /** Adds up to a bound: the counts in records of other writers may be arbitrarily large. */

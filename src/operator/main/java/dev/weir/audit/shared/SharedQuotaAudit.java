@@ -284,9 +284,9 @@ public final class SharedQuotaAudit {
                 && !use.isByClient();
     }
 
-    private void addUnverified(UsageInterval use, UnverifiedReason why) {
+    private void addUnverified(UsageInterval use, UnverifiedReason reason) {
         if (range.contains(use.timeMs())) {
-            totals.add(why, use.decisions());
+            totals.add(reason, use.decisions());
         }
     }
 

@@ -121,7 +121,7 @@ public final class ConnectionGuard implements AutoCloseable {
         InetAddress caller();
 
         /** Closes the connection. Must not block. */
-        void close(Refusal why);
+        void close(Refusal reason);
     }
 
     private final Bounds bounds;
@@ -137,8 +137,8 @@ public final class ConnectionGuard implements AutoCloseable {
 
     public ConnectionGuard(Bounds bounds) {
         this.bounds = bounds;
-        for (Refusal why : Refusal.values()) {
-            refused.put(why, new LongAdder());
+        for (Refusal reason : Refusal.values()) {
+            refused.put(reason, new LongAdder());
         }
         var unused = scheduler.scheduleWithFixedDelay(
                 this::closeTimedOut, CHECK_INTERVAL_MS, CHECK_INTERVAL_MS, TimeUnit.MILLISECONDS);
@@ -251,8 +251,8 @@ public final class ConnectionGuard implements AutoCloseable {
     }
 
     /** Returns how many connections were closed or not accepted for a reason. */
-    public long refused(Refusal why) {
-        return refused.get(why).sum();
+    public long refused(Refusal reason) {
+        return refused.get(reason).sum();
     }
 
     /**
@@ -261,7 +261,7 @@ public final class ConnectionGuard implements AutoCloseable {
      *
      * @param listening names the setting of the port, for the message
      */
-    public void acceptFailed(String listening, Throwable why) {
+    public void acceptFailed(String listening, Throwable cause) {
         count(Refusal.NO_DESCRIPTORS);
         long nowNanos = System.nanoTime();
         long lastNanos = loggedNanos.get();
@@ -270,7 +270,7 @@ public final class ConnectionGuard implements AutoCloseable {
                     "{} cannot accept connections: {}; if the process has too few descriptors, raise its limit"
                             + " (ulimit -n)",
                     listening,
-                    why.toString());
+                    cause.toString());
         }
     }
 
@@ -290,13 +290,13 @@ public final class ConnectionGuard implements AutoCloseable {
         timedOut.forEach(one -> close(one, Refusal.TOO_SLOW));
     }
 
-    private void close(GuardedConnection connection, Refusal why) {
-        count(why);
-        connection.close(why);
+    private void close(GuardedConnection connection, Refusal reason) {
+        count(reason);
+        connection.close(reason);
     }
 
-    private void count(Refusal why) {
-        refused.get(why).increment();
+    private void count(Refusal reason) {
+        refused.get(reason).increment();
     }
 
     @Override

@@ -119,8 +119,8 @@ public final class GuardedConnectionFactory extends HttpConnectionFactory {
         }
 
         @Override
-        public void close(ConnectionGuard.Refusal why) {
-            getEndPoint().close(new TimeoutException(why.text()));
+        public void close(ConnectionGuard.Refusal reason) {
+            getEndPoint().close(new TimeoutException(reason.text()));
         }
     }
 }

@@ -83,8 +83,8 @@ class ConnectionGuardTest {
         }
 
         @Override
-        public void close(Refusal why) {
-            closed = why;
+        public void close(Refusal reason) {
+            closed = reason;
         }
     }
 

@@ -45,12 +45,12 @@ final class AuditInvariant {
     private final Map<Integer, List<Entry>> releases = new HashMap<>();
     private final Map<Integer, NavigableMap<Long, List<AuditedDeadLetter>>> deadLetters = new HashMap<>();
     private final Map<Integer, List<Entry>> requests;
-    private final AuditContext tools;
+    private final AuditContext context;
     private final long misplaced;
 
     AuditInvariant(Evidence evidence, PolicyVersionHistory rules) {
         misplaced = evidence.misplaced();
-        tools = new AuditContext(
+        context = new AuditContext(
                 evidence.config(),
                 new RequestReader(
                         new RequestCodec(), evidence.config().requests().rules()),
@@ -72,7 +72,7 @@ final class AuditInvariant {
                             letter.reason(), new RecordPosition(AuditedTopic.DEAD_LETTERS, 0, 0), 0));
         }
         AuditRange all = new AuditRange(null, null, Duration.ZERO);
-        SharedQuotaAudit sums = new SharedQuotaAudit(evidence.config(), tools.rules(), all, totals, this::add);
+        SharedQuotaAudit sums = new SharedQuotaAudit(evidence.config(), context.rules(), all, totals, this::add);
         PartitionAudit.SharedState shared =
                 new PartitionAudit.SharedState(new MisplacedPartitions(), sums, totals, this::add);
         requests = evidence.requestsByPartition();
@@ -97,7 +97,7 @@ final class AuditInvariant {
                     records(releases.getOrDefault(partition, List.of())),
                     this::requests,
                     deadLetters);
-            new PartitionAudit(tools, scope, records, shared).run();
+            new PartitionAudit(context, scope, records, shared).run();
         }
         sums.verify();
     }

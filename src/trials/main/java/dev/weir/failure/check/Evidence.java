@@ -118,33 +118,32 @@ public record Evidence(
      * Reads all topics to their current ends. Nothing may be written at the same time.
      *
      * @param config the configuration, with the prefix of the topics and the brokers
-     * @param patience the time limit for each topic
+     * @param timeout the time limit for each topic
      */
-    public static Evidence read(WeirConfig config, Duration patience) {
+    public static Evidence read(WeirConfig config, Duration timeout) {
         Topics topics = Topics.of(config);
         return new Evidence(
                 config,
-                TopicRecords.read(config, topics.requests(), Entry::of, patience)
+                TopicRecords.read(config, topics.requests(), Entry::of, timeout).committed(),
+                TopicRecords.read(config, topics.decisions(), Entry::of, timeout),
+                TopicRecords.read(config, topics.releases(), Entry::of, timeout),
+                TopicRecords.read(config, topics.deadLetters(), letter -> dead(letter, topics.requests()), timeout)
                         .committed(),
-                TopicRecords.read(config, topics.decisions(), Entry::of, patience),
-                TopicRecords.read(config, topics.releases(), Entry::of, patience),
-                TopicRecords.read(config, topics.deadLetters(), letter -> dead(letter, topics.requests()), patience)
-                        .committed(),
-                TopicRecords.read(config, topics.policyHistory(), Evidence::rules, patience)
+                TopicRecords.read(config, topics.policyHistory(), Evidence::rules, timeout)
                         .committed());
     }
 
     /**
      * Reads all topics repeatedly until every request is decided and every queued request has ended, or until
-     * {@code patience} is over. No requests may be sent at the same time.
+     * {@code timeout} is over. No requests may be sent at the same time.
      *
-     * @param patience the time limit, also for each topic
+     * @param timeout the time limit, also for each topic
      */
-    public static Evidence readSettled(WeirConfig config, Duration patience) {
+    public static Evidence readSettled(WeirConfig config, Duration timeout) {
         long startNanos = System.nanoTime();
-        Evidence evidence = read(config, patience);
-        while (!Oracle.isSettled(evidence) && System.nanoTime() - startNanos < patience.toNanos()) {
-            evidence = read(config, patience);
+        Evidence evidence = read(config, timeout);
+        while (!Oracle.isSettled(evidence) && System.nanoTime() - startNanos < timeout.toNanos()) {
+            evidence = read(config, timeout);
         }
         return evidence;
     }

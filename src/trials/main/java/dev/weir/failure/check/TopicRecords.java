@@ -32,10 +32,10 @@ public record TopicRecords<T>(List<T> committed, List<T> aborted) {
      * Reads the topic. Waits for open transactions.
      *
      * @param keep returns what is kept of a record, null for nothing
-     * @throws IllegalStateException if the end is not reached within {@code patience}
+     * @throws IllegalStateException if the end is not reached within {@code timeout}
      */
     public static <T> TopicRecords<T> read(
-            WeirConfig config, String topic, Function<ConsumerRecord<byte[], byte[]>, T> keep, Duration patience) {
+            WeirConfig config, String topic, Function<ConsumerRecord<byte[], byte[]>, T> keep, Duration timeout) {
         List<T> committed = new ArrayList<>();
         List<T> aborted = new ArrayList<>();
         try (KafkaConsumer<byte[], byte[]> all = consumer(config, "read_uncommitted");
@@ -46,11 +46,11 @@ public record TopicRecords<T>(List<T> committed, List<T> aborted) {
             Map<TopicPartition, Long> ends = all.endOffsets(partitions);
             Map<Integer, BitSet> seen = new HashMap<>();
             partitions.forEach(partition -> seen.put(partition.partition(), new BitSet()));
-            read(certain, ends, patience, record -> {
+            read(certain, ends, timeout, record -> {
                 seen.get(record.partition()).set(Math.toIntExact(record.offset()));
                 add(committed, keep.apply(record));
             });
-            read(all, ends, patience, record -> {
+            read(all, ends, timeout, record -> {
                 if (!seen.get(record.partition()).get(Math.toIntExact(record.offset()))) {
                     add(aborted, keep.apply(record));
                 }
@@ -62,14 +62,14 @@ public record TopicRecords<T>(List<T> committed, List<T> aborted) {
     private static void read(
             KafkaConsumer<byte[], byte[]> consumer,
             Map<TopicPartition, Long> ends,
-            Duration patience,
+            Duration timeout,
             Consumer<ConsumerRecord<byte[], byte[]>> records) {
         consumer.assign(ends.keySet());
         consumer.seekToBeginning(ends.keySet());
         long startNanos = System.nanoTime();
         while (!ends.entrySet().stream().allMatch(end -> consumer.position(end.getKey()) >= end.getValue())) {
-            if (System.nanoTime() - startNanos > patience.toNanos()) {
-                throw new IllegalStateException("not read to the end within " + patience + ": " + ends);
+            if (System.nanoTime() - startNanos > timeout.toNanos()) {
+                throw new IllegalStateException("not read to the end within " + timeout + ": " + ends);
             }
             for (ConsumerRecord<byte[], byte[]> record : consumer.poll(POLL)) {
                 if (record.offset() < ends.get(new TopicPartition(record.topic(), record.partition()))) {

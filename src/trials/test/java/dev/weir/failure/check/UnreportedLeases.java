@@ -26,11 +26,11 @@ public final class UnreportedLeases {
         this.policyId = policyId;
     }
 
-    public static UnreportedLeases read(WeirConfig config, String policyId, Duration patience) {
+    public static UnreportedLeases read(WeirConfig config, String policyId, Duration timeout) {
         UnreportedLeases leases = new UnreportedLeases(policyId);
         Topics topics = Topics.of(config);
-        TopicRecords.read(config, topics.leaseResponses(), leases::granted, patience);
-        TopicRecords.read(config, topics.leaseRequests(), leases::reported, patience);
+        TopicRecords.read(config, topics.leaseResponses(), leases::granted, timeout);
+        TopicRecords.read(config, topics.leaseRequests(), leases::reported, timeout);
         return leases;
     }
 
