@@ -34,7 +34,6 @@ import picocli.CommandLine.ScopeType;
             BenchShareCommand.class,
             BenchLeasesCommand.class,
             BenchRedisCommand.class,
-            BenchBacktestCommand.class,
             BenchGrowthCommand.class,
             HelpCommand.class
         })
