@@ -64,9 +64,6 @@ final class RuleService {
     /** How many backtests may run at once. Each holds its requests on the heap. */
     private static final int MAX_BACKTESTS = 1;
 
-    /** How often a change of any version is retried after another change was faster. */
-    private static final int MAX_ATTEMPTS = 10;
-
     private static final long APPLY_TIMEOUT_MS = 5_000;
     private static final long POLL_INTERVAL_MS = 5;
 
@@ -206,36 +203,34 @@ final class RuleService {
             throw found;
         }
         for (Change change : changes) {
-            await(() -> applied(kind, id).map(Applied::version).orElse(Long.MAX_VALUE) > change.version());
+            await(() -> applied(kind, id)
+                    .filter(last -> last.version() <= change.version())
+                    .isEmpty());
         }
         return !changes.isEmpty();
     }
 
     private List<Change> changeIf(
             VersionPrecondition condition, ChangeAuthor changedBy, Function<Options, List<Change>> change) {
-        Expected expected = condition instanceof VersionPrecondition.Version of
-                ? new Expected.Version(of.version())
-                : condition instanceof VersionPrecondition.Unspecified
-                                || condition instanceof VersionPrecondition.MustNotExist
-                        ? new Expected.Absent()
-                        : new Expected.Version(Long.MAX_VALUE);
-        for (int attempt = 1; ; attempt++) {
-            Options options = Options.DEFAULTS
-                    .withExpected(expected)
-                    .withChangedBy(changedBy)
-                    .withoutWarnings();
-            try {
-                return withPermit(changePermits, () -> change.apply(options));
-            } catch (ConflictException e) {
-                boolean again = condition instanceof VersionPrecondition.MustExist
-                        && e.current().isPresent()
-                        && attempt < MAX_ATTEMPTS;
-                if (!again) {
-                    throw notAsExpected(condition, e.current());
-                }
-                expected = new Expected.Version(e.current().getAsLong());
-            }
+        Options options = Options.DEFAULTS
+                .withExpected(expected(condition))
+                .withChangedBy(changedBy)
+                .withoutWarnings();
+        try {
+            return withPermit(changePermits, () -> change.apply(options));
+        } catch (ConflictException e) {
+            throw notAsExpected(condition, e.current());
         }
+    }
+
+    private static Expected expected(VersionPrecondition condition) {
+        if (condition instanceof VersionPrecondition.Version of) {
+            return new Expected.Version(of.version());
+        }
+        if (condition instanceof VersionPrecondition.MustExist) {
+            return new Expected.Present();
+        }
+        return condition instanceof VersionPrecondition.UnknownTag ? new Expected.Never() : new Expected.Absent();
     }
 
     private static ProblemDetails.ProblemException notAsExpected(VersionPrecondition condition, OptionalLong current) {

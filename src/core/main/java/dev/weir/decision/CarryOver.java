@@ -112,8 +112,7 @@ public record CarryOver(boolean sameKey, List<LimitCarryOver> limits, List<Strin
 
     /** Returns the longest wait, which is that of a limit used up at the start of a window. */
     private static long longestWaitMs(Limit<?> old, Policy.Term term) {
-        long windowMs = term.limit().windowEndsMs(IN_DECEMBER_MS);
-        long atMs = windowMs == Long.MAX_VALUE ? 0 : windowMs;
+        long atMs = term.limit().windowEndMs(IN_DECEMBER_MS).orElse(0);
         LimitAccount<?> usedUp = LimitAccount.open(old, atMs).charge(old.capacity(), atMs);
         long waitMs = term.migrate(usedUp, atMs).waitMs(1, atMs);
         return waitMs > usedUp.waitMs(1, atMs) ? waitMs : 0;

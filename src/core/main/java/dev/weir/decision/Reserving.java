@@ -42,18 +42,19 @@ record Reserving(long number, boolean isHidden, long decidedAtMs, long delayMs, 
      * early that it ends within their {@code ttl}: so long the ledger counts a slot of which it has no report.
      */
     static Reserving of(Request request, Evaluation evaluated, long number) {
-        long shortestMs = request.reserveMs() == null ? Long.MAX_VALUE : request.reserveMs();
+        boolean isHidden = request.reserveMs() == null;
+        long shortestMs = isHidden ? Long.MAX_VALUE : request.reserveMs();
         long longestMs = 0;
         long latestEndMs = Long.MAX_VALUE; // after the decision
         for (PolicyCheck check : evaluated.checks()) {
             if (check.policy().limitsConcurrency()) {
                 long ttlMs = shortestTtlMs(check.policy());
+                isHidden = isHidden && check.observes();
                 shortestMs = check.observes() ? shortestMs : Math.min(shortestMs, ttlMs);
                 longestMs = Math.max(longestMs, ttlMs);
                 latestEndMs = check.isShared() && !check.observes() ? Math.min(latestEndMs, ttlMs) : latestEndMs;
             }
         }
-        boolean isHidden = shortestMs == Long.MAX_VALUE;
         long durationMs = isHidden ? longestMs : shortestMs;
         long delayMs = Math.min(evaluated.throttling().delayMs(), latestEndMs - durationMs);
         long decidedAtMs = Math.max(evaluated.nowMs(), evaluated.leaseTimeMs());
@@ -89,8 +90,8 @@ record Reserving(long number, boolean isHidden, long decidedAtMs, long delayMs, 
 
     /** Returns when the slots of a shared policy end that are taken at a time of its ledger, not after the {@code ttl}. */
     long lentSlotsEndMs(Policy policy, long atMs) {
-        long slotMs = isPresent() ? delayMs + slotMs(policy) : Long.MAX_VALUE;
-        return atMs + Math.min(slotMs, shortestTtlMs(policy));
+        long ttlMs = shortestTtlMs(policy);
+        return atMs + (isPresent() ? Math.min(delayMs + slotMs(policy), ttlMs) : ttlMs);
     }
 
     long startMs() {

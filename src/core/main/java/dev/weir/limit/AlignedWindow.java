@@ -1,5 +1,7 @@
 package dev.weir.limit;
 
+import java.util.OptionalLong;
+
 /**
  * A limit that counts the tokens of each window, with windows that follow one another without gap or overlap. Windows
  * are aligned to the epoch ({@link FixedWindow}) or to a calendar ({@link CalendarWindow}). The count returns to 0 when
@@ -48,8 +50,8 @@ public sealed interface AlignedWindow extends Limit<AlignedWindow.Window> permit
     }
 
     @Override
-    default long windowEndsMs(long nowMs) {
-        return endMs(startMs(nowMs));
+    default OptionalLong windowEndMs(long nowMs) {
+        return OptionalLong.of(endMs(startMs(nowMs)));
     }
 
     @Override

@@ -1,5 +1,7 @@
 package dev.weir.limit;
 
+import java.util.OptionalLong;
+
 /**
  * A quota and the algorithm that counts its use. A limit holds the terms; its state is an immutable value. Every method
  * is a pure function of terms, state, cost and time, so the same requests get the same results on every machine.
@@ -81,10 +83,10 @@ public sealed interface Limit<S>
     boolean hasSamePeriodAs(Limit<?> other);
 
     /**
-     * Returns when the window of {@code nowMs} ends; {@link Long#MAX_VALUE} for limits that do not count by windows.
+     * Returns when the window of {@code nowMs} ends; empty for limits that do not count by windows.
      */
-    default long windowEndsMs(long nowMs) {
-        return Long.MAX_VALUE;
+    default OptionalLong windowEndMs(long nowMs) {
+        return OptionalLong.empty();
     }
 
     /** Returns whether denied requests are charged too. */
@@ -138,8 +140,8 @@ public sealed interface Limit<S>
 
     /**
      * Returns the state as if the charge had had another cost from the start, and forgets the charge. What has passed
-     * since then has passed: a refund of tokens that would have been lost, because their window has ended or the bucket
-     * was full, frees nothing, and a debt that would have been paid costs nothing. Returns the same state if nothing
+     * since then has passed. A refund of tokens that would have been lost, because their window has ended or the bucket
+     * was full, frees nothing. A debt that would have been paid costs nothing. Returns the same state if nothing
      * changes.
      *
      * <p>The caller settles each charge once at most, and only if its usage is still counted with its time: not after

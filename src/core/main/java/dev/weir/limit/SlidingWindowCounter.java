@@ -1,9 +1,11 @@
 package dev.weir.limit;
 
+import java.util.OptionalLong;
+
 /**
  * A sliding window that is estimated from two counters. The count of the previous fixed window is weighted by the share
- * of it that still overlaps the sliding window, as if its requests were spread evenly (Cloudflare, <i>How we built rate
- * limiting capable of scaling to millions of domains</i>, 2017). State and time per request are O(1).
+ * of it that still overlaps the sliding window, as if its requests were spread evenly. See Cloudflare, <i>How we built
+ * rate limiting capable of scaling to millions of domains</i>, 2017. State and time per request are O(1).
  *
  * <pre>
  *   7 a minute, previous 5, current 3, 18 s into the minute:  ⌊5 · 42/60⌋ + 3 = 6,  one more is permitted
@@ -67,8 +69,8 @@ public record SlidingWindowCounter(long limit, long perMs, boolean strict, boole
     }
 
     @Override
-    public long windowEndsMs(long nowMs) {
-        return startMs(nowMs) + perMs;
+    public OptionalLong windowEndMs(long nowMs) {
+        return OptionalLong.of(startMs(nowMs) + perMs);
     }
 
     @Override

@@ -79,9 +79,9 @@ final class DecisionLog {
         int size();
     }
 
-    private final AuditContext tools;
+    private final AuditContext context;
     private final AuditScope scope;
-    private final DecisionVerifier verdicts;
+    private final DecisionVerifier verifier;
     private final Iterator<ConsumerRecord<byte[], byte[]>> decisions;
     private final Iterator<ConsumerRecord<byte[], byte[]>> releases;
     private final NavigableMap<Long, List<AuditedDeadLetter>> deadLetters;
@@ -94,11 +94,12 @@ final class DecisionLog {
     private long readTo;
     private long lastDecided = -1;
     private long readToMs = Long.MIN_VALUE;
+    private boolean hasRead; // a decision
 
-    DecisionLog(AuditContext tools, AuditScope scope, PartitionRecords records, DecisionVerifier verdicts) {
-        this.tools = tools;
+    DecisionLog(AuditContext context, AuditScope scope, PartitionRecords records, DecisionVerifier verifier) {
+        this.context = context;
         this.scope = scope;
-        this.verdicts = verdicts;
+        this.verifier = verifier;
         decisions = records.decisions();
         releases = records.releases();
         deadLetters = new TreeMap<>(records.deadLetters(scope.partition()));
@@ -149,9 +150,9 @@ final class DecisionLog {
         RecordPosition place = new RecordPosition(AuditedTopic.DECISIONS, record.partition(), record.offset());
         Decision decision;
         try {
-            decision = tools.decisions().decode(record.value());
+            decision = context.decisions().decode(record.value());
         } catch (UnreadableException e) {
-            verdicts.reportUnreadable(record, place, e);
+            verifier.reportUnreadable(record, place, e);
             return null;
         }
         LoggedDecision recorded = new LoggedDecision(
@@ -160,13 +161,14 @@ final class DecisionLog {
         boolean isRouted = source.partition() != scope.partition();
         if (!scope.mayContain(source) || (isRouted && recorded.order() == null)) {
             String note = isRouted ? "its request is on another partition" : null;
-            verdicts.report(DecisionVerifier.mismatch(Kind.NO_REQUEST, recorded, note), recorded.timestampMs);
+            verifier.report(DecisionVerifier.mismatch(Kind.NO_REQUEST, recorded, note), recorded.timestampMs);
             return null;
         }
-        verdicts.addDecision(source);
-        if (readToMs == Long.MIN_VALUE && !scope.retained().allDecisions()) {
+        verifier.addDecision(source);
+        if (!hasRead && !scope.retained().allDecisions()) {
             knownFromMs = Math.max(knownFromMs, record.timestamp());
         }
+        hasRead = true;
         readToMs = Math.max(readToMs, record.timestamp());
         if (!recorded.isByQueue()) {
             firstDecided.merge(source.partition(), source.offset(), Math::min);
@@ -214,13 +216,13 @@ final class DecisionLog {
         RecordPosition place = new RecordPosition(AuditedTopic.RELEASES, record.partition(), record.offset());
         Release release;
         try {
-            release = tools.releases().decode(record.value());
+            release = context.releases().decode(record.value());
         } catch (UnreadableException e) {
-            verdicts.reportUnreadable(record, place, e);
+            verifier.reportUnreadable(record, place, e);
             return;
         }
         if (release.enqueuedAtMs() < knownFromMs) { // its request or decision may have been deleted
-            verdicts.addUnmatchedRelease(record.timestamp());
+            verifier.addUnmatchedRelease(record.timestamp());
         } else {
             each.accept(new LoggedRelease(release, place, record.timestamp()));
         }
@@ -256,9 +258,9 @@ final class DecisionLog {
     private void unasked(long offset, AuditedDeadLetter letter) {
         Mismatch unasked = DecisionVerifier.unasked(new Request.Source(scope.partition(), offset), letter, null);
         if (offset < 0 || offset >= scope.end()) {
-            verdicts.report(unasked, letter.timestampMs());
+            verifier.report(unasked, letter.timestampMs());
         } else if (firstRequest >= 0 && offset >= firstRequest) {
-            verdicts.report(unasked);
+            verifier.report(unasked);
         }
     }
 }

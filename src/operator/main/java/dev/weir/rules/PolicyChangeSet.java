@@ -290,12 +290,20 @@ final class PolicyChangeSet {
 
     private void require(Expected expected, PolicyAvro.Key key) {
         PolicyAvro.Applied inForce = inForce(key.toString());
-        boolean met = expected instanceof Expected.Version version
-                ? inForce != null && inForce.version() == version.version()
-                : expected instanceof Expected.Any || inForce == null;
-        if (!met) {
+        if (!isMet(expected, inForce)) {
             throw new ConflictException(key, inForce);
         }
+    }
+
+    /** @param inForce null if there is none */
+    private static boolean isMet(Expected expected, PolicyAvro.Applied inForce) {
+        if (expected instanceof Expected.Version version) {
+            return inForce != null && inForce.version() == version.version();
+        }
+        if (expected instanceof Expected.Present) {
+            return inForce != null;
+        }
+        return expected instanceof Expected.Any || (expected instanceof Expected.Absent && inForce == null);
     }
 
     private void write(PolicyAvro.Applied record) {

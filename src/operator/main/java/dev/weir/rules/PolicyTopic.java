@@ -26,9 +26,9 @@ import java.util.stream.Collectors;
 /**
  * Reads and changes the definitions on the policies topic.
  *
- * <p>No policy in force refers to a queue that is not in force: records are written in the order queues, policies,
- * deleted policies, deleted queues, and a change that would leave a policy without its queue is rejected before
- * anything is written.
+ * <p>No policy in force refers to a queue that is not in force. Records are written in the order queues, policies,
+ * deleted policies, deleted queues. A change that would leave a policy without its queue is rejected before anything is
+ * written.
  *
  * <p>Changes of all writers are serialized. Each is computed from the result of the previous one.
  */
@@ -95,6 +95,12 @@ public final class PolicyTopic implements AutoCloseable {
 
         /** Any version, or none. */
         record Any() implements Expected {}
+
+        /** Any version, but not none. */
+        record Present() implements Expected {}
+
+        /** One that there cannot be, so that the change is refused. */
+        record Never() implements Expected {}
 
         /** This version. */
         record Version(long version) implements Expected {}

@@ -174,14 +174,17 @@ class PolicyChangeSetTest {
     @Test
     void an_unexpected_version_is_a_conflict_that_names_the_version_in_force() throws FaultsException {
         assertConflict(new Expected.Version(1), OptionalLong.empty(), "nothing was changed: there is no policy a");
+        assertConflict(new Expected.Present(), OptionalLong.empty(), "nothing was changed: there is no policy a");
+        assertConflict(new Expected.Never(), OptionalLong.empty(), "nothing was changed: there is no policy a");
         apply("policies: [" + LIMITED + "]");
         assertConflict(new Expected.Absent(), OptionalLong.of(1), "nothing was changed: policy a has version 1");
         assertConflict(new Expected.Version(2), OptionalLong.of(1), "nothing was changed: policy a has version 1");
+        assertConflict(new Expected.Never(), OptionalLong.of(1), "nothing was changed: policy a has version 1");
         PolicyChangeSet update = update();
         update.apply(
                 PolicyFile.read("f", "policies: [" + LIMITED + "]"),
                 Options.DEFAULTS.withExpected(new Expected.Version(1)));
-        update.delete(POLICY, List.of("a"), Options.DEFAULTS.withExpected(new Expected.Version(1)));
+        update.delete(POLICY, List.of("a"), Options.DEFAULTS.withExpected(new Expected.Present()));
         assertThat(write(update)).containsExactly("policy/a 2 deleted");
         assertConflict(new Expected.Version(2), OptionalLong.empty(), "nothing was changed: there is no policy a");
         update().delete(POLICY, List.of("a"), Options.DEFAULTS.withExpected(new Expected.Absent()));

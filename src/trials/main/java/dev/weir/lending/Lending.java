@@ -420,7 +420,7 @@ final class Lending {
         random = new SplittableRandom(seed);
         List<Limit<?>> limits = scene.limits.get(0);
         startMs = limits.stream().anyMatch(CalendarWindow.class::isInstance)
-                ? limits.get(0).windowEndsMs(START_MS) - scene.arrivals.forMs / 2
+                ? limits.get(0).windowEndMs(START_MS).getAsLong() - scene.arrivals.forMs / 2
                 : START_MS;
         era = limits.stream()
                 .<LimitAccount<?>>map(limit -> LimitAccount.open(limit, startMs))

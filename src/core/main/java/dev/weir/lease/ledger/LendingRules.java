@@ -9,6 +9,7 @@ import dev.weir.limit.LimitAccount;
 import dev.weir.time.DueTime;
 import java.util.HashMap;
 import java.util.Map;
+import java.util.OptionalLong;
 
 /**
  * How much a ledger lends to one holder, and when a refused holder may ask again.
@@ -23,8 +24,8 @@ import java.util.Map;
  * <p>If a request waits, at least its cost is granted, unless it is due to holders that were refused before. If none
  * waits, nothing is granted while little is free or if the limit is small, so that leases kept in reserve do not
  * withhold tokens that requests wait for. For the same reason, holders that have not requested anything yet are left
- * most of a limit: what was requested is a forecast for a term, and beyond the demand of one second at most an eighth of
- * the capacity is granted. Of a small limit, only the cost of the waiting requests is granted.
+ * most of a limit. What was requested is a forecast for a term, and beyond the demand of one second at most an eighth
+ * of the capacity is granted. Of a small limit, only the cost of the waiting requests is granted.
  *
  * <p>Example: 8 tokens a minute. Each of several holders gets a request, and forecasts 5 for the next 5 s. Each gets 1,
  * and 8 holders can permit a request.
@@ -220,8 +221,10 @@ final class LendingRules {
         long clockMs = usage.clockMs();
         long untilMs = clockMs + terms.termMs();
         for (LimitAccount<?> account : usage.accounts()) {
-            long endsMs = account.limit().windowEndsMs(clockMs);
-            untilMs = endsMs - clockMs > 2 * terms.leadMs() ? Math.min(untilMs, endsMs) : untilMs;
+            OptionalLong endMs = account.limit().windowEndMs(clockMs);
+            if (endMs.isPresent() && endMs.getAsLong() - clockMs > 2 * terms.leadMs()) {
+                untilMs = Math.min(untilMs, endMs.getAsLong());
+            }
         }
         return untilMs;
     }

@@ -84,7 +84,7 @@ final class UsageReplay {
         if (rate != null) { // a longer interval would hide that other uses exceed the limit
             return use.durationMs() <= Math.max(termMs, limit.windowMs(use.timeMs()));
         }
-        return limit.windowEndsMs(use.sinceMs()) == limit.windowEndsMs(use.timeMs());
+        return limit.windowEndMs(use.sinceMs()).equals(limit.windowEndMs(use.timeMs()));
     }
 
     /** Charges a use and returns the usage at its time. */

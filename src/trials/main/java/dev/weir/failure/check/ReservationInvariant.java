@@ -22,7 +22,9 @@ import java.util.List;
 import java.util.Locale;
 import java.util.Map;
 import java.util.Optional;
+import java.util.OptionalLong;
 import java.util.Set;
+import java.util.stream.LongStream;
 
 /**
  * The invariants of reservations, by the recorded decisions alone and without the algorithms of the enforcer:
@@ -166,11 +168,12 @@ public final class ReservationInvariant {
         }
         long atMs = isShared ? request.timestampMs() : decided.decision().decidedAtMs();
         List<Version> versions = decided.applicable(rules, atMs);
-        long durationMs = durationMs(request, versions);
-        if (durationMs == Long.MAX_VALUE) {
+        OptionalLong duration = durationMs(request, versions);
+        if (duration.isEmpty()) {
             notes.fault(() -> Oracle.at(request) + " reserves nothing: this check knows no such requests");
             return;
         }
+        long durationMs = duration.getAsLong();
         if (history.get(request).filter(earlier -> earlier.isOpenAt(atMs)).isPresent()) {
             notes.fault(() -> Oracle.at(request) + " is admitted again at " + atMs + ", but its reservation is open");
         }
@@ -188,15 +191,14 @@ public final class ReservationInvariant {
         }
     }
 
-    private static long durationMs(Request request, List<Version> versions) {
-        long durationMs = request.reserveMs() == null ? Long.MAX_VALUE : request.reserveMs();
-        for (Version version : versions) {
-            for (Policy.Term term : version.policy().terms()) {
-                durationMs =
-                        term.limit() instanceof Concurrency slots ? Math.min(durationMs, slots.ttlMs()) : durationMs;
-            }
-        }
-        return durationMs;
+    /** Returns how long the reservation lasts that a request creates; empty if it creates none. */
+    private static OptionalLong durationMs(Request request, List<Version> versions) {
+        LongStream requested = request.reserveMs() == null ? LongStream.empty() : LongStream.of(request.reserveMs());
+        LongStream ttls = versions.stream()
+                .flatMap(version -> version.policy().terms().stream())
+                .filter(term -> term.limit() instanceof Concurrency)
+                .mapToLong(term -> ((Concurrency) term.limit()).ttlMs());
+        return LongStream.concat(requested, ttls).min();
     }
 
     private void checkSlots(Request request, Policy policy, KeyUse use, long atMs) {
