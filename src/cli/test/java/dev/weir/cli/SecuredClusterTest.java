@@ -163,7 +163,7 @@ class SecuredClusterTest {
         slicesAreHeldAndTheFallbackDecidesWithoutTheRightToAskForThem();
         try (ReleaseWorker worker = worker(2)) { // the first attempt and the retry fail
             await("given up", PATIENCE, () -> worker.stats().givenUp() > 0);
-            assertThat(worker.stats().retried()).isPositive();
+            assertThat(worker.stats().attempts().retried()).isPositive();
         }
         assertThat(cluster.command("auditor", "audit")).contains(" 0  mismatches");
         assertThat(cluster.command("rules", "policies", "list", "-o", "json"))

@@ -41,7 +41,7 @@ public final class QueueWorker {
         ReleaseWorker worker = start(kafka, release -> System.out.println("Sent " + release.requestId()));
         Runtime.getRuntime().addShutdownHook(new Thread(() -> {
             worker.close(); // the process ends when all hooks have ended, so they must wait for what is in progress
-            System.out.println("Handled " + worker.stats().handled());
+            System.out.println("Handled " + worker.stats().attempts().handled());
         }));
         new CountDownLatch(1).await();
     }

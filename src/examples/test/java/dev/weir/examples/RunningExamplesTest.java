@@ -180,7 +180,10 @@ class RunningExamplesTest {
                                 .outcome())
                         .isEqualTo(Outcome.QUEUED);
             }
-            await("all messages are sent", PATIENCE, () -> worker.stats().handled() == 10);
+            await(
+                    "all messages are sent",
+                    PATIENCE,
+                    () -> worker.stats().attempts().handled() == 10);
         }
         assertThat(sent).hasSize(10);
     }

@@ -130,7 +130,7 @@ class AcknowledgedReleasesTest {
             await(
                     "the last attempt is completed",
                     LiveWeir.PATIENCE,
-                    () -> worker.stats().retried() == 3);
+                    () -> worker.stats().attempts().retried() == 3);
             ConsumerRecord<byte[], byte[]> letter = deadLetter("ATTEMPTS_EXHAUSTED");
             assertThat(new RequestCodec()
                             .decode(letter.value(), 0, Request.Source.NONE)

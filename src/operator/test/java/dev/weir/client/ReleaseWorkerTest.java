@@ -153,8 +153,14 @@ class ReleaseWorkerTest {
             WorkerMetricsBinder.of(worker).bindTo(registry);
             assertThat(registry.get("weir.worker.given.up").functionCounter().count())
                     .isEqualTo(1);
-            assertThat(registry.getMeters()).hasSize(WorkerStats.class.getRecordComponents().length);
-            await("the others are done", LiveWeir.PATIENCE, () -> worker.stats().handled() >= 2 && count("third") == 3);
+            assertThat(registry.getMeters())
+                    .hasSize(WorkerStats.Attempts.class.getRecordComponents().length
+                            + WorkerStats.class.getRecordComponents().length
+                            - 1);
+            await(
+                    "the others are done",
+                    LiveWeir.PATIENCE,
+                    () -> worker.stats().attempts().handled() >= 2 && count("third") == 3);
             assertThat(handled.get("first")).extracting(ReleaseTask::attempt).containsExactly(1);
             assertThat(handled.get("third")).extracting(ReleaseTask::attempt).containsExactly(1, 2, 3);
             assertThat(handled.get("third"))
@@ -174,7 +180,7 @@ class ReleaseWorkerTest {
             assertThat(header(letter, DeadLetterHeaders.DETAIL)).isEqualTo("java.lang.AssertionError: not yet");
             assertThat(header(letter, DeadLetterHeaders.TOPIC)).isEqualTo("worker.releases");
             assertThat(header(letter, "weir.first-request-id")).isEqualTo("never");
-            assertThat(worker.stats().retried()).isEqualTo(4);
+            assertThat(worker.stats().attempts().retried()).isEqualTo(4);
         }
     }
 
@@ -204,7 +210,7 @@ class ReleaseWorkerTest {
             await(
                     "the third attempt is denied",
                     LiveWeir.PATIENCE,
-                    () -> worker.stats().refused() == 1);
+                    () -> worker.stats().attempts().refused() == 1);
             await(
                     "the release is given up",
                     LiveWeir.PATIENCE,
@@ -235,7 +241,7 @@ class ReleaseWorkerTest {
                     () -> worker.stats().givenUp() == 1);
             assertThat(reported).singleElement().isInstanceOf(ReleaseFailedException.class);
             assertThat(count("w")).isEqualTo(1);
-            assertThat(worker.stats().failed()).isEqualTo(1);
+            assertThat(worker.stats().attempts().failed()).isEqualTo(1);
         }
     }
 
@@ -258,7 +264,7 @@ class ReleaseWorkerTest {
             await(
                     "all releases but one are done",
                     LiveWeir.PATIENCE,
-                    () -> worker.stats().handled() == 9);
+                    () -> worker.stats().attempts().handled() == 9);
             Map<String, Object> second = alone.group("rebalance");
             second.put("client.id", "z"); // members are sorted by name, so the worker keeps partition 0
             try (ReleaseConsumer other = new ReleaseConsumer(second, "alone.releases")) {
@@ -356,7 +362,7 @@ class ReleaseWorkerTest {
             await(
                     "as many releases as permitted are done",
                     LiveWeir.PATIENCE,
-                    () -> first.stats().handled() == 19);
+                    () -> first.stats().attempts().handled() == 19);
         } // like a crash: the first release is neither done nor committed
         assertThat(handled).hasSize(20).doesNotContainKey("w20");
         assertThat(committed(bound, "bound")).doesNotContainValue(20L).doesNotContainValue(1L);
@@ -366,7 +372,7 @@ class ReleaseWorkerTest {
                 worker(bound, "bound", this::note).attempts(1).threads(1).start()) {
             await("all releases are committed", LiveWeir.PATIENCE, () -> committed(bound, "bound")
                     .containsValue(30L));
-            assertThat(second.stats().handled()).isEqualTo(30); // at least once
+            assertThat(second.stats().attempts().handled()).isEqualTo(30); // at least once
         }
     }
 

@@ -38,7 +38,7 @@ import org.slf4j.LoggerFactory;
  * done; after an exception: retry with the error, or failed after a {@link ReleaseFailedException}. It repeats this
  * until Weir has decided. Weir schedules further attempts and writes the dead letters, by the rules of the queue. If the
  * worker dies, Weir releases its requests again after the {@code ack-timeout}. The worker drops releases whose
- * {@code ack-timeout} has passed, and {@linkplain WorkerStats#stale counts} them. Neither {@link WorkerBuilder#attempts},
+ * {@code ack-timeout} has passed, and {@linkplain WorkerStats.Attempts#stale counts} them. Neither {@link WorkerBuilder#attempts},
  * {@link WorkerBuilder#backOff} nor {@link WorkerBuilder#givenUp} apply. The rest of this page is about other queues.
  *
  * <p><b>At least once.</b> A release is done when its handler has returned, when its next attempt waits in the queue,

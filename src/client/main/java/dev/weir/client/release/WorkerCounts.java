@@ -14,14 +14,8 @@ final class WorkerCounts {
     final LongAdder stale = new LongAdder();
 
     WorkerStats stats(int inProgress) {
-        return new WorkerStats(
-                handled.sum(),
-                failed.sum(),
-                retried.sum(),
-                refused.sum(),
-                givenUp.sum(),
-                duplicates.sum(),
-                stale.sum(),
-                inProgress);
+        WorkerStats.Attempts attempts =
+                new WorkerStats.Attempts(handled.sum(), failed.sum(), retried.sum(), refused.sum(), stale.sum());
+        return new WorkerStats(attempts, givenUp.sum(), duplicates.sum(), inProgress);
     }
 }

@@ -24,13 +24,18 @@ public final class WorkerMetricsBinder {
     public static MeterBinder of(ReleaseWorker worker) {
         return registry -> {
             Supplier<WorkerStats> stats = worker::stats;
-            counter(registry, "weir.worker.handled", stats, WorkerStats::handled);
-            counter(registry, "weir.worker.failed", stats, WorkerStats::failed);
-            counter(registry, "weir.worker.retried", stats, WorkerStats::retried);
-            counter(registry, "weir.worker.refused", stats, WorkerStats::refused);
+            counter(registry, "weir.worker.handled", stats, current -> current.attempts()
+                    .handled());
+            counter(registry, "weir.worker.failed", stats, current -> current.attempts()
+                    .failed());
+            counter(registry, "weir.worker.retried", stats, current -> current.attempts()
+                    .retried());
+            counter(registry, "weir.worker.refused", stats, current -> current.attempts()
+                    .refused());
             counter(registry, "weir.worker.given.up", stats, WorkerStats::givenUp);
             counter(registry, "weir.worker.duplicates", stats, WorkerStats::duplicates);
-            counter(registry, "weir.worker.stale", stats, WorkerStats::stale);
+            counter(registry, "weir.worker.stale", stats, current -> current.attempts()
+                    .stale());
             // The counters reference the supplier weakly; the gauge keeps it alive.
             Gauge.builder("weir.worker.in.progress", () -> stats.get().inProgress())
                     .register(registry);
