@@ -34,6 +34,7 @@ import dev.weir.server.http.ServiceServer;
 import dev.weir.server.http.ServiceServer.Route;
 import dev.weir.server.http.ServiceTls;
 import dev.weir.server.http.TokenThrottle;
+import dev.weir.takeover.TakeoverSource;
 import dev.weir.wire.PolicyAvro.Kind;
 import io.javalin.config.JavalinConfig;
 import io.javalin.http.Context;
@@ -68,6 +69,7 @@ public final class WeirService implements AutoCloseable {
     private final DecidingClient client;
     private final PolicyTopic topic;
     private final LiveFeed feed;
+    private final TakeoverApi takeover;
     private final ConnectionGuard guard;
     private final ConnectionGuard healthGuard;
     private final ServiceMetrics ownMetrics;
@@ -101,6 +103,7 @@ public final class WeirService implements AutoCloseable {
         topic = PolicyTopic.keepingContents(config);
         peers = new PeerInstances(tokens.peerToken(), tls);
         feed = new LiveFeed(peers);
+        takeover = new TakeoverApi(peers);
         ConnectionGuard.Bounds bounds =
                 ConnectionGuard.Bounds.ofService(config.service().timeouts().request());
         guard = new ConnectionGuard(bounds);
@@ -277,6 +280,13 @@ public final class WeirService implements AutoCloseable {
         feed.start(own, others);
     }
 
+    /** Starts to take over from other instances that die, and to let them take over from this one. */
+    public void startTakeover(TakeoverSource source) {
+        if (config.takeover().enabled()) {
+            takeover.start(source);
+        }
+    }
+
     /** An enforcer that runs, but whose requests cannot be served yet, is starting. */
     private HealthReport health() {
         if (client.hasStopped()) {
@@ -304,6 +314,7 @@ public final class WeirService implements AutoCloseable {
     public synchronized void close() {
         if (!closed) {
             closed = true;
+            takeover.close();
             feed.close(); // otherwise the stop would wait for the viewers
             server.close();
             healthServer.close();
@@ -356,6 +367,7 @@ public final class WeirService implements AutoCloseable {
                 new Route(GET, "/v1/live/history", Permission.READ, feed::history),
                 new Route(GET, LiveFeed.LIMITED_PATH, Permission.READ, feed::limited),
                 new Route(GET, LiveFeed.REPORT_PATH, Permission.READ, feed::report),
+                new Route(GET, TakeoverApi.PATH, Permission.READ, takeover::announce),
                 new Route(GET, "/v1/gateways", Permission.READ, gateways::list),
                 new Route(GET, "/v1/policies", Permission.READ, policies::list),
                 new Route(GET, "/v1/policies/{id}", Permission.READ, policies::get),

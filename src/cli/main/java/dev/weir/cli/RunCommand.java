@@ -337,6 +337,7 @@ final class RunCommand implements Callable<Integer>, ServerCommand {
             one.setHealth(enforcer::health, enforcer::missing);
             one.setMetrics(enforcer.metrics()::scrape);
             one.startLiveFeed(enforcer.live(), enforcer::others);
+            one.startTakeover(enforcer.takeover());
             one.startDeciding();
         });
         try {

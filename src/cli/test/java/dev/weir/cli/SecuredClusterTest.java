@@ -6,6 +6,7 @@ import static dev.weir.cli.SecuredCluster.assertTellsNoSecret;
 import static dev.weir.testing.Await.await;
 import static dev.weir.testing.Await.awaitValue;
 import static org.assertj.core.api.Assertions.assertThat;
+import static org.assertj.core.api.Assertions.assertThatThrownBy;
 import static org.assertj.core.api.Assertions.fail;
 
 import dev.weir.client.Fallback;
@@ -20,6 +21,9 @@ import dev.weir.config.WeirConfig;
 import dev.weir.event.Request;
 import dev.weir.kafka.UnreachableException;
 import dev.weir.runtime.Enforcer;
+import dev.weir.takeover.Announcement;
+import dev.weir.takeover.MemberRemoval;
+import dev.weir.takeover.PeerGroups;
 import dev.weir.testing.AclTable;
 import dev.weir.testing.JavaProcess;
 import java.io.IOException;
@@ -43,8 +47,10 @@ import java.util.concurrent.ExecutionException;
 import java.util.concurrent.TimeUnit;
 import java.util.concurrent.atomic.AtomicInteger;
 import java.util.stream.Collectors;
+import org.apache.kafka.clients.admin.Admin;
 import org.apache.kafka.clients.admin.AlterConfigOp;
 import org.apache.kafka.clients.admin.ConfigEntry;
+import org.apache.kafka.clients.consumer.KafkaConsumer;
 import org.apache.kafka.clients.producer.KafkaProducer;
 import org.apache.kafka.clients.producer.ProducerRecord;
 import org.apache.kafka.common.KafkaException;
@@ -53,6 +59,7 @@ import org.apache.kafka.common.acl.AclOperation;
 import org.apache.kafka.common.config.ConfigResource;
 import org.apache.kafka.common.config.TopicConfig;
 import org.apache.kafka.common.errors.RecordTooLargeException;
+import org.apache.kafka.common.serialization.ByteArrayDeserializer;
 import org.apache.kafka.common.serialization.ByteArraySerializer;
 import org.apache.kafka.common.serialization.StringSerializer;
 import org.junit.jupiter.api.AfterAll;
@@ -532,6 +539,50 @@ class SecuredClusterTest {
     }
 
     /** Fails with the log if the process has ended. The log is read only then, because at level DEBUG it is long. */
+    @Test
+    @Order(7)
+    void an_enforcer_may_take_over_from_another_one() throws Exception {
+        Map<String, Object> settings = new HashMap<>(cluster.client("enforcer"));
+        Map<String, Object> ofConsumer = new HashMap<>(settings);
+        ofConsumer.putAll(Map.of("group.id", "weir", "group.instance.id", "other-1"));
+        Map<String, Object> ofProducer = new HashMap<>(settings);
+        ofProducer.put("transactional.id", "weir-other-1");
+        try (KafkaConsumer<byte[], byte[]> consumer =
+                        new KafkaConsumer<>(ofConsumer, new ByteArrayDeserializer(), new ByteArrayDeserializer());
+                KafkaProducer<byte[], byte[]> producer =
+                        new KafkaProducer<>(ofProducer, new ByteArraySerializer(), new ByteArraySerializer());
+                MemberRemoval removal =
+                        new MemberRemoval(Set.of("weir"), "weir.requests", () -> Admin.create(settings))) {
+            producer.initTransactions();
+            consumer.subscribe(List.of("weir.requests"));
+            await("the member has joined", PATIENCE, () -> {
+                consumer.poll(Duration.ofMillis(50));
+                return !consumer.assignment().isEmpty();
+            });
+            Announcement other = new Announcement(
+                    "other",
+                    List.of(new Announcement.Member(
+                            "weir", "other-1", consumer.groupMetadata().memberId())),
+                    List.of("weir-other-1"));
+            assertThat(removal.activity(other)).isPresent();
+            removal.remove(other, PeerGroups.Evidence.SILENT);
+            assertThat(cluster.admin()
+                            .describeConsumerGroups(List.of("weir"))
+                            .all()
+                            .get()
+                            .get("weir")
+                            .members())
+                    .isEmpty();
+            producer.beginTransaction();
+            assertThatThrownBy(() -> {
+                        producer.send(new ProducerRecord<>("weir.admissions.weir", new byte[1]))
+                                .get();
+                        producer.commitTransaction();
+                    })
+                    .hasStackTraceContaining("epoch");
+        }
+    }
+
     private static void requireAlive(Process enforcer) {
         if (!enforcer.isAlive()) {
             fail(log());

@@ -1,6 +1,7 @@
 package dev.weir.runtime;
 
 import dev.weir.config.WeirConfig;
+import dev.weir.kafka.KafkaSettings;
 import dev.weir.kafka.RetryingRegistry;
 import dev.weir.kafka.SchemaRegistries;
 import dev.weir.kafka.Topics;
@@ -17,11 +18,15 @@ import dev.weir.prometheus.ClusterProblemMetrics;
 import dev.weir.prometheus.MetricSource;
 import dev.weir.prometheus.PrometheusMetrics;
 import dev.weir.prometheus.RestoreProgress;
+import dev.weir.prometheus.TakeoverMetrics;
 import dev.weir.query.InstanceQueries;
 import dev.weir.query.PartitionOwners;
 import dev.weir.query.QueryService;
 import dev.weir.requests.RequestPartitions;
 import dev.weir.storage.CacheBudget;
+import dev.weir.takeover.Announcement;
+import dev.weir.takeover.MemberRemoval;
+import dev.weir.takeover.TakeoverSource;
 import dev.weir.topics.RequestTopic;
 import dev.weir.topics.StatePartitions;
 import dev.weir.topology.RocksLibrary;
@@ -49,6 +54,7 @@ import java.util.concurrent.atomic.AtomicInteger;
 import java.util.function.LongSupplier;
 import java.util.stream.Collectors;
 import java.util.stream.Stream;
+import org.apache.kafka.clients.admin.Admin;
 import org.apache.kafka.clients.consumer.ConsumerConfig;
 import org.apache.kafka.common.TopicPartition;
 import org.apache.kafka.streams.StreamsConfig;
@@ -92,8 +98,12 @@ public final class Enforcer implements AutoCloseable {
     private final ClockWatch clock;
     private final Duration maxBehind;
     private final RequestPartitionsWatch partitions;
+    private final MemberRemoval takeover;
+    private final Duration suspectAfter;
     private final ScheduledExecutorService clockChecks =
             Executors.newSingleThreadScheduledExecutor(Enforcer::clockThread);
+
+    private volatile boolean isClosing;
 
     private Enforcer(WeirConfig config, Optional<String> reachableAt, LongSupplier wallMs) {
         clock = new ClockWatch(wallMs);
@@ -138,6 +148,11 @@ public final class Enforcer implements AutoCloseable {
             throw e;
         }
         applications = List.of(deciding, shaping); // start() of the first returns after it has read the policies topic
+        suspectAfter = config.takeover().suspectAfter();
+        takeover = new MemberRemoval(
+                applications.stream().map(StreamsApplication::id).collect(Collectors.toSet()),
+                Topics.of(config).requests(),
+                () -> Admin.create(KafkaSettings.admin(config)));
         HostInfo self = HostInfo.buildFromEndpoint(address);
         owners = new PartitionOwners(deciding.streams(), self);
         queries = new QueryService(
@@ -154,7 +169,10 @@ public final class Enforcer implements AutoCloseable {
         watch = new ClusterWatch(config, () -> readPartitions(restores));
         metrics = new PrometheusMetrics(
                 source,
-                List.of(restores, new ClusterProblemMetrics(ClusterProblem.Kind.values(), this::countedProblems)));
+                List.of(
+                        restores,
+                        new ClusterProblemMetrics(ClusterProblem.Kind.values(), this::countedProblems),
+                        new TakeoverMetrics(takeover::removals)));
         live = new Sampler(source, address, Topics.of(config).policies());
         applications.forEach(application -> application.streams().setGlobalStateRestoreListener(restores));
         AtomicInteger starting = new AtomicInteger(applications.size());
@@ -305,6 +323,23 @@ public final class Enforcer implements AutoCloseable {
         return id;
     }
 
+    /** Returns what this instance needs to take over from others, and they from it. */
+    public TakeoverSource takeover() {
+        return new TakeoverSource(id, this::announcement, this::others, takeover, suspectAfter);
+    }
+
+    /** Announces nothing while it leaves, nor for a while after it was removed, so that it is removed rarely. */
+    private Announcement announcement() {
+        Announcement all = new Announcement(
+                id,
+                applications.stream().flatMap(one -> one.members().stream()).toList(),
+                applications.stream()
+                        .flatMap(one -> one.transactionalIds().stream())
+                        .toList());
+        boolean isQuiet = isClosing || applications.stream().anyMatch(StreamsApplication::hasJoinedAgain);
+        return isQuiet ? all.leaving() : all;
+    }
+
     /** Returns the state of each application as text. */
     public String progress() {
         return applications.stream().map(StreamsApplication::toString).collect(Collectors.joining(", "));
@@ -401,6 +436,7 @@ public final class Enforcer implements AutoCloseable {
      */
     @Override
     public void close() {
+        isClosing = true;
         List<CompletableFuture<Boolean>> stops = applications.stream()
                 .map(application ->
                         CompletableFuture.supplyAsync(() -> application.close(STOPS_WITHIN), Enforcer::runInBackground))
@@ -416,6 +452,7 @@ public final class Enforcer implements AutoCloseable {
         clockChecks.shutdownNow();
         partitions.close();
         watch.close();
+        takeover.close();
         live.close();
         metrics.close();
     }

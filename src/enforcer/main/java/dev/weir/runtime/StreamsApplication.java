@@ -4,8 +4,10 @@ import dev.weir.fault.SafeText;
 import dev.weir.kafka.UnreachableException;
 import dev.weir.pacing.CommitPacing;
 import dev.weir.policy.DurationsAndSizes;
+import dev.weir.takeover.Announcement;
 import java.time.Duration;
 import java.util.LinkedHashSet;
+import java.util.List;
 import java.util.Map;
 import java.util.Optional;
 import java.util.Properties;
@@ -36,6 +38,7 @@ final class StreamsApplication {
     /** The state of a thread that processes records. */
     private static final String RUNNING = "RUNNING";
 
+    private final String id;
     private final String name;
     private final String stateDirectory;
     private final WakeableClients clients;
@@ -49,7 +52,8 @@ final class StreamsApplication {
      */
     StreamsApplication(String purpose, Topology topology, Properties settings, CommitPacing commits) {
         clients = new WakeableClients(commits);
-        name = purpose + " (" + settings.get(StreamsConfig.APPLICATION_ID_CONFIG) + ")";
+        id = settings.getProperty(StreamsConfig.APPLICATION_ID_CONFIG);
+        name = purpose + " (" + id + ")";
         stateDirectory = settings.getProperty(StreamsConfig.STATE_DIR_CONFIG);
         streams = create(topology, settings);
     }
@@ -65,6 +69,11 @@ final class StreamsApplication {
             }
             throw e;
         }
+    }
+
+    /** Returns the {@code application.id}, which is also the name of the consumer group. */
+    String id() {
+        return id;
     }
 
     KafkaStreams streams() {
@@ -149,6 +158,19 @@ final class StreamsApplication {
      */
     boolean isStalled(Duration limit) {
         return clients.isStalled(limit);
+    }
+
+    List<Announcement.Member> members() {
+        return clients.members();
+    }
+
+    /** Returns whether a member of it was removed from the group and has joined it again, a short time ago. */
+    boolean hasJoinedAgain() {
+        return clients.hasJoinedAgain();
+    }
+
+    List<String> transactionalIds() {
+        return clients.transactionalIds();
     }
 
     /** Returns the lag of each partition that a thread reads, as of its last fetch. */

@@ -17,7 +17,8 @@ import org.apache.kafka.common.errors.TransactionalIdNotFoundException;
 
 /**
  * Checks whether this user has the permissions of an enforcer, without using them. The table in
- * {@code topology-docs/how-to/secure.md} lists the same permissions.
+ * {@code topology-docs/how-to/secure.md} lists the same permissions. READ on the groups and WRITE with the transactional
+ * ids also let it take over from another instance.
  */
 final class PermissionChecks {
 

@@ -16,6 +16,7 @@ public final class ConfigBuilder {
     private WeirConfig.Shaping shaping;
     private WeirConfig.Commits commits;
     private WeirConfig.Leases leases;
+    private WeirConfig.Takeover takeover;
     private WeirConfig.Service service;
     private Map<String, String> registry;
     private Map<String, String> kafka;
@@ -29,6 +30,7 @@ public final class ConfigBuilder {
         shaping = from.shaping();
         commits = from.commits();
         leases = from.leases();
+        takeover = from.takeover();
         service = from.service();
         registry = from.registry();
         kafka = from.kafka();
@@ -91,6 +93,11 @@ public final class ConfigBuilder {
         return this;
     }
 
+    public ConfigBuilder takeover(WeirConfig.Takeover value) {
+        takeover = value;
+        return this;
+    }
+
     public ConfigBuilder service(WeirConfig.Service value) {
         service = value;
         return this;
@@ -122,6 +129,17 @@ public final class ConfigBuilder {
      */
     public WeirConfig build() {
         return new WeirConfig(
-                applicationId, threads, topics, state, requests, shaping, commits, leases, service, registry, kafka);
+                applicationId,
+                threads,
+                topics,
+                state,
+                requests,
+                shaping,
+                commits,
+                leases,
+                takeover,
+                service,
+                registry,
+                kafka);
     }
 }

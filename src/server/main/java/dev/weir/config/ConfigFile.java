@@ -6,6 +6,7 @@ import dev.weir.config.WeirConfig.Requests;
 import dev.weir.config.WeirConfig.Service;
 import dev.weir.config.WeirConfig.Shaping;
 import dev.weir.config.WeirConfig.State;
+import dev.weir.config.WeirConfig.Takeover;
 import dev.weir.config.WeirConfig.Topics;
 import dev.weir.definition.YamlTree;
 import dev.weir.fault.Faults;
@@ -125,6 +126,7 @@ public final class ConfigFile {
         Shaping shaping = top.section("shaping", SettingsReader::shaping, defaults.shaping());
         Commits commits = top.section("commit", SettingsReader::commits, defaults.commits());
         Leases leases = top.section("leases", SettingsReader::leases, defaults.leases());
+        Takeover takeover = top.section("takeover", SettingsReader::takeover, defaults.takeover());
         Service service = top.section(
                 "service",
                 (section, otherwise) -> SettingsReader.service(section, otherwise, text -> resolve(text, environment)),
@@ -136,7 +138,18 @@ public final class ConfigFile {
         // Each value is valid by itself, but the prefix and the application id can be too long together.
         YamlTree prefix = file.get("topics").get("prefix");
         return prefix.noting(() -> new WeirConfig(
-                applicationId, threads, topics, state, requests, shaping, commits, leases, service, registry, kafka));
+                applicationId,
+                threads,
+                topics,
+                state,
+                requests,
+                shaping,
+                commits,
+                leases,
+                takeover,
+                service,
+                registry,
+                kafka));
     }
 
     /** Returns the properties, empty if one of them has a fault. */

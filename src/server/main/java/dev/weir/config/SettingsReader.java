@@ -11,6 +11,7 @@ import dev.weir.config.WeirConfig.Service.Tls;
 import dev.weir.config.WeirConfig.Service.Tokens;
 import dev.weir.config.WeirConfig.Shaping;
 import dev.weir.config.WeirConfig.State;
+import dev.weir.config.WeirConfig.Takeover;
 import dev.weir.config.WeirConfig.Topics;
 import dev.weir.definition.YamlTree;
 import java.nio.file.Path;
@@ -76,6 +77,12 @@ final class SettingsReader {
 
     static Leases leases(ConfigSection section, Leases defaults) {
         return new Leases(section.read(Leases.TERM, defaults.term()), section.read(Leases.LEAD, defaults.lead()));
+    }
+
+    static Takeover takeover(ConfigSection section, Takeover defaults) {
+        return new Takeover(
+                section.read(Takeover.ENABLED, defaults.enabled()),
+                section.read(Takeover.SUSPECT_AFTER, defaults.suspectAfter()));
     }
 
     /** @param references replaces the references to environment variables in a text */

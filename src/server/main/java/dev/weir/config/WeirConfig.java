@@ -35,6 +35,7 @@ import java.util.stream.Stream;
  * @param shaping the shaping application
  * @param commits when threads commit
  * @param leases the timing of leases
+ * @param takeover when instances take over from another one
  * @param service the HTTP service
  * @param registry the properties of the registry's client without the prefix {@code apicurio.registry.}; empty if
  *     there is no schema registry
@@ -49,6 +50,7 @@ public record WeirConfig(
         Shaping shaping,
         Commits commits,
         Leases leases,
+        Takeover takeover,
         Service service,
         Map<String, String> registry,
         Map<String, String> kafka) {
@@ -81,6 +83,7 @@ public record WeirConfig(
             Shaping.DEFAULTS,
             Commits.DEFAULTS,
             Leases.DEFAULTS,
+            Takeover.DEFAULTS,
             Service.DEFAULTS,
             Map.of(),
             Map.of());
@@ -428,6 +431,26 @@ public record WeirConfig(
     }
 
     /**
+     * When instances take over from another one before its session ends.
+     *
+     * @param enabled whether they do
+     * @param suspectAfter how long an instance neither answers nor commits before others take over from it, 1 s to
+     *     1 min; they do so at once if its process has died
+     */
+    public record Takeover(boolean enabled, Duration suspectAfter) {
+
+        static final Setting<Boolean> ENABLED = new Setting<>("takeover.enabled", YamlTree::flag, any -> {});
+        static final Setting<Duration> SUSPECT_AFTER =
+                Setting.duration("takeover.suspect-after", Duration.ofSeconds(1), Duration.ofMinutes(1));
+
+        static final Takeover DEFAULTS = new Takeover(true, Duration.ofSeconds(2));
+
+        public Takeover {
+            SUSPECT_AFTER.require(suspectAfter);
+        }
+    }
+
+    /**
      * The HTTP service.
      *
      * @param enabled whether the service is started
@@ -683,7 +706,7 @@ public record WeirConfig(
     public String toString() {
         return "WeirConfig[applicationId=" + applicationId + ", threads=" + threads + ", topics=" + topics + ", state="
                 + state + ", requests=" + requests + ", shaping=" + shaping + ", commits=" + commits + ", leases="
-                + leases + ", service="
+                + leases + ", takeover=" + takeover + ", service="
                 + service + ", registry="
                 + redacted(registry) + ", kafka=" + redacted(kafka) + "]";
     }

@@ -50,6 +50,7 @@ class ConfigFileTest {
             shaping: {threads: 1, hot-keys: 50000}
             commit: {min: 5ms, max: 100ms}
             leases: {term: 5s, lead: 300ms}
+            takeover: {enabled: true, suspect-after: 2s}
             kafka: {}
             """;
 
@@ -87,6 +88,9 @@ class ConfigFileTest {
             leases:
               term: 20s
               lead: 50ms
+            takeover:
+              enabled: false
+              suspect-after: 5s
             service:
               enabled: false
               host: 0.0.0.0
@@ -198,6 +202,7 @@ class ConfigFileTest {
                         .shaping(new Shaping(64, 1_000))
                         .commits(new Commits(Duration.ofMillis(20), Duration.ofSeconds(2)))
                         .leases(new WeirConfig.Leases(Duration.ofSeconds(20), Duration.ofMillis(50)))
+                        .takeover(new WeirConfig.Takeover(false, Duration.ofSeconds(5)))
                         .service(new Service(
                                 false,
                                 new Service.Listener(

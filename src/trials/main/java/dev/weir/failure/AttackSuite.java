@@ -141,7 +141,7 @@ public final class AttackSuite implements Callable<Integer> {
             }
             new PolicyTopic(config).apply(PolicyFile.read("rules", RULES), PolicyTopic.Options.DEFAULTS, 0);
             InstanceProcess.Setup setup = new InstanceProcess.Setup(
-                    PARTITIONS, List.of(), List.of("-Xmx" + heap, "-XX:+UseSerialGC"), Map.of(), Map.of(), kafka);
+                    PARTITIONS, List.of(), List.of("-Xmx" + heap, "-XX:+UseSerialGC"), Map.of(), kafka);
             try (InstanceProcess instance = new InstanceProcess("enforcer", directory, setup);
                     RequestSender sender = new RequestSender(config);
                     KafkaConsumer<byte[], byte[]> decisions = decisions(config)) {

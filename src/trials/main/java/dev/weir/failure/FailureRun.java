@@ -81,17 +81,23 @@ final class FailureRun implements AutoCloseable {
      * The conditions during the whole run, besides the faults.
      *
      * @param misplacedPercent the percentage of requests that are not written to the partition of their client
+     * @param takeover the {@code takeover} section of the enforcers' configuration
      * @param skew by how much the wall clock of an enforcer is ahead or behind at most, drawn at each start; ignored if
      *     no C compiler is installed
      */
-    record Conditions(int misplacedPercent, Duration skew) {
+    record Conditions(int misplacedPercent, Duration skew, Map<String, String> takeover) {
 
         /** The default conditions. */
-        static final Conditions USUAL = new Conditions(10, Duration.ofHours(1));
+        static final Conditions USUAL = new Conditions(10, Duration.ofHours(1), Map.of());
     }
 
-    /** The result of a run. */
-    record Report(long requests, int kills, List<RecoveryTimer.Recovery> recoveries, List<Breach> findings) {
+    /**
+     * The result of a run.
+     *
+     * @param takeovers how often an instance has taken over from another one before its session ended
+     */
+    record Report(
+            long requests, int kills, long takeovers, List<RecoveryTimer.Recovery> recoveries, List<Breach> findings) {
         boolean isOk() {
             return findings.stream().allMatch(Breach::isOk);
         }
@@ -126,7 +132,12 @@ final class FailureRun implements AutoCloseable {
         for (int i = 1; i <= setup.enforcers; i++) {
             Map<String, String> kafka = new LinkedHashMap<>(setup.kafka);
             kafka.put("bootstrap.servers", brokers.bootstrapServers());
-            instances.add(new InstanceProcess("enforcer-" + i, directory, setup.partitions, kafka));
+            instances.add(new InstanceProcess(
+                    "enforcer-" + i,
+                    directory,
+                    setup.partitions,
+                    Map.of("takeover", setup.conditions.takeover),
+                    kafka));
         }
         commands = new JobCommands(config, setup.seed);
         for (int i = 1; i <= WORKERS; i++) {
@@ -180,14 +191,16 @@ final class FailureRun implements AutoCloseable {
         for (WorkerProcess worker : workers) {
             started.addAll(worker.started());
         }
+        long takeovers = 0;
         for (InstanceProcess instance : instances) {
+            takeovers += instance.takeovers();
             stop(instance);
         }
         List<Breach> findings = new ArrayList<>(Oracle.check(evidence));
         findings.add(PauseInvariant.check(evidence, commands.pauses()));
         findings.add(StartInvariant.check(evidence, started));
         findings.add(AuditProcess.run(instances.get(0).settings(), directory));
-        return new Report(load.sent(), kills, watch.recoveries(), findings);
+        return new Report(load.sent(), kills, takeovers, watch.recoveries(), findings);
     }
 
     private void start() throws Exception {
@@ -266,6 +279,7 @@ final class FailureRun implements AutoCloseable {
                 instances.get(fault.target()).deleteState();
                 instances.get(fault.target()).start();
             }
+            case HANG -> hang(fault);
             case PAUSE -> {
                 InstanceProcess instance = instances.get(fault.target());
                 pause(fault, instance, partitions(instance));
@@ -301,6 +315,18 @@ final class FailureRun implements AutoCloseable {
         kill(fault, instance);
         awaitWithProgress("takeover by the other enforcers", watch::isQuiet);
         instance.start();
+    }
+
+    private void hang(InjectedFault fault) throws Exception {
+        InstanceProcess instance = instances.get(fault.target());
+        Set<TopicPartition> hit = partitions(instance);
+        instance.pause();
+        try {
+            hit(fault, hit);
+            awaitWithProgress("takeover by the other enforcers", watch::isQuiet);
+        } finally {
+            instance.resume();
+        }
     }
 
     private void roll() throws Exception {

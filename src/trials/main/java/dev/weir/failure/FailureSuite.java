@@ -55,6 +55,9 @@ public final class FailureSuite implements Callable<Integer> {
                     + " (default: 1h).")
     private Duration skew = FailureRun.Conditions.USUAL.skew();
 
+    @Option(names = "--no-takeover", description = "Wait for the sessions of enforcers that fail.")
+    private boolean hasNoTakeover;
+
     @Option(names = "--kafka", description = "A setting of the enforcers' Kafka clients, as KEY=VALUE.")
     private Map<String, String> kafka = new LinkedHashMap<>();
 
@@ -71,7 +74,8 @@ public final class FailureSuite implements Callable<Integer> {
         List<InjectedFault> schedule = faults.isEmpty()
                 ? InjectedFault.schedule(seed, kills, enforcers)
                 : InjectedFault.sequence(seed, faults, enforcers);
-        FailureRun.Conditions conditions = new FailureRun.Conditions(misplacedPercent, skew);
+        FailureRun.Conditions conditions =
+                new FailureRun.Conditions(misplacedPercent, skew, Map.of("enabled", String.valueOf(!hasNoTakeover)));
         FailureRun.Setup setup = new FailureRun.Setup(seed, schedule, enforcers, partitions, rate, conditions, kafka);
         try (FailureRun run = new FailureRun(setup, directory, out::println)) {
             FailureRun.Report report = run.run();
@@ -81,7 +85,7 @@ public final class FailureSuite implements Callable<Integer> {
     }
 
     private static void print(FailureRun.Report report, PrintStream out) {
-        out.printf("%n%,d requests, %d kills%n%n", report.requests(), report.kills());
+        out.printf("%n%,d requests, %d kills, %d takeovers%n%n", report.requests(), report.kills(), report.takeovers());
         report.findings().forEach(out::println);
         Map<String, List<RecoveryTimer.Recovery>> byCause = new TreeMap<>();
         for (RecoveryTimer.Recovery recovery : report.recoveries()) {

@@ -166,12 +166,15 @@ public final class Flood implements Callable<Integer> {
                         PARTITIONS,
                         List.of(),
                         List.of("-Xmx" + heap, "-XX:+UseSerialGC", "-Xlog:gc:file=" + directory.resolve("gc.log")),
-                        large
-                                ? Map.of("max-payload", "1MiB", "max-attribute-length", "1000000")
-                                : Map.<String, String>of(),
-                        scenario == Scenario.CLIENTS
-                                ? Map.of("retention", "5s", "cleanup-interval", "100ms")
-                                : Map.<String, String>of(),
+                        Map.of(
+                                "requests",
+                                large
+                                        ? Map.of("max-payload", "1MiB", "max-attribute-length", "1000000")
+                                        : Map.<String, String>of(),
+                                "state",
+                                scenario == Scenario.CLIENTS
+                                        ? Map.of("retention", "5s", "cleanup-interval", "100ms")
+                                        : Map.<String, String>of()),
                         settings));
     }
 

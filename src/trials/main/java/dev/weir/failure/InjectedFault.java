@@ -30,6 +30,8 @@ record InjectedFault(Kind kind, int target, long afterMs, long lastsMs) {
         LOSE_STATE(1, false),
         /** An enforcer is paused for longer than its session timeout, then resumed. */
         PAUSE(0, false),
+        /** An enforcer is paused until others have taken over, then resumed. */
+        HANG(0, false),
         /** The enforcers are stopped and restarted one after the other. */
         ROLL(0, false),
         /** kill -9 of a worker, which is restarted after a while. */

@@ -63,6 +63,28 @@ class FailureTest {
         }
     }
 
+    /** The sessions are so long that only a takeover before their end lets the run continue in time. */
+    @Test
+    void others_take_over_from_an_instance_that_is_killed_or_hangs_before_its_session_ends() throws Exception {
+        List<InjectedFault> schedule = List.of(
+                new InjectedFault(InjectedFault.Kind.TAKEOVER, 0, 1_000, 0),
+                new InjectedFault(InjectedFault.Kind.HANG, 1, 1_000, 0));
+        Map<String, String> longSessions = Map.of(
+                "main.consumer.session.timeout.ms", "1800000",
+                "producer.transaction.timeout.ms", "900000");
+        FailureRun.Setup setup = new FailureRun.Setup(7, schedule, 3, 4, 40, FailureRun.Conditions.USUAL, longSessions);
+        PrintStream out = System.out;
+        try (FailureRun run = new FailureRun(setup, directory, out::println)) {
+            FailureRun.Report report = run.run();
+            report.findings().forEach(out::println);
+            assertThat(report.findings()).isNotEmpty().allMatch(Breach::isOk);
+            assertThat(report.takeovers()).isGreaterThanOrEqualTo(2);
+            assertThat(report.recoveries())
+                    .extracting(RecoveryTimer.Recovery::cause)
+                    .contains(InjectedFault.Kind.TAKEOVER.name(), InjectedFault.Kind.HANG.name());
+        }
+    }
+
     private static long count(FailureRun.Report report, String name, String what) {
         return report.findings().stream()
                 .filter(finding -> finding.name().equals(name))

@@ -145,8 +145,7 @@ class OverloadTest {
                 2,
                 List.of(),
                 List.of("-Xmx96m", "-XX:+UseSerialGC"),
-                Map.of(),
-                Map.of("memory", "16MiB"),
+                Map.of("state", Map.of("memory", "16MiB")),
                 Map.of("bootstrap.servers", broker.bootstrapServers()));
         try (InstanceProcess instance = new InstanceProcess("enforcer", directory, setup);
                 LoadGenerators load = crush(config)) {
@@ -199,8 +198,7 @@ class OverloadTest {
                 1,
                 shell,
                 List.of("-Xmx128m", "-XX:+UseSerialGC"),
-                Map.of(),
-                Map.of("memory", "4MiB"),
+                Map.of("state", Map.of("memory", "4MiB")),
                 Map.of("bootstrap.servers", broker.bootstrapServers()));
         try (InstanceProcess instance = new InstanceProcess("enforcer", directory, setup);
                 LoadGenerators load = crush(config)) {

@@ -47,52 +47,65 @@ public final class InstanceProcess extends ChildProcess {
      *
      * @param shell a command that runs the command of the instance; empty for none
      * @param options options of the JVM
-     * @param requests entries of the {@code requests} section of the configuration
-     * @param state entries of the {@code state} section, besides the directory
+     * @param sections entries of further sections of the configuration, by section; the directory of {@code state} is set
      * @param kafka entries of the {@code kafka} section
      */
     public record Setup(
             int partitions,
             List<String> shell,
             List<String> options,
-            Map<String, String> requests,
-            Map<String, String> state,
+            Map<String, Map<String, String>> sections,
             Map<String, String> kafka) {
 
         /** Returns the usual setup. */
-        static Setup of(int partitions, Map<String, String> kafka) {
-            return new Setup(partitions, List.of(), List.of("-Xmx384m", "-XX:+UseSerialGC"), Map.of(), Map.of(), kafka);
+        static Setup of(int partitions, Map<String, Map<String, String>> sections, Map<String, String> kafka) {
+            return new Setup(partitions, List.of(), List.of("-Xmx384m", "-XX:+UseSerialGC"), sections, kafka);
         }
     }
 
     /** @param kafka entries of the {@code kafka} section of the configuration */
     public InstanceProcess(String name, Path directory, int partitions, Map<String, String> kafka) throws IOException {
-        this(name, directory, Setup.of(partitions, kafka));
+        this(name, directory, Setup.of(partitions, Map.of(), kafka));
+    }
+
+    /** @param sections entries of further sections of the configuration, by section */
+    public InstanceProcess(
+            String name,
+            Path directory,
+            int partitions,
+            Map<String, Map<String, String>> sections,
+            Map<String, String> kafka)
+            throws IOException {
+        this(name, directory, Setup.of(partitions, sections, kafka));
     }
 
     public InstanceProcess(String name, Path directory, Setup setup) throws IOException {
         super(name, directory.resolve(name + ".log"));
         this.setup = setup;
         state = directory.resolve(name);
-        Map<String, String> stateSection = new LinkedHashMap<>(setup.state);
-        stateSection.put("directory", state.toString());
-        Map<String, String> kafkaSection = new LinkedHashMap<>(setup.kafka);
-        kafkaSection.putIfAbsent("client.id", name);
+        Map<String, Map<String, String>> sections = new LinkedHashMap<>(setup.sections);
+        sections.merge("state", Map.of("directory", state.toString()), InstanceProcess::concat);
+        sections.put("kafka", concat(Map.of("client.id", name), setup.kafka));
         settings = Files.writeString(
                 directory.resolve(name + ".yaml"),
                 "topics: {partitions: %d}%nservice: {port: 0}%n".formatted(setup.partitions)
-                        + section("requests", setup.requests)
-                        + section("state", stateSection)
-                        + section("kafka", kafkaSection));
+                        + sections.entrySet().stream()
+                                .filter(section -> !section.getValue().isEmpty())
+                                .map(section -> section(section.getKey(), section.getValue()))
+                                .collect(Collectors.joining()));
+    }
+
+    private static Map<String, String> concat(Map<String, String> some, Map<String, String> others) {
+        Map<String, String> all = new LinkedHashMap<>(some);
+        all.putAll(others);
+        return all;
     }
 
     private static String section(String name, Map<String, String> entries) {
-        return entries.isEmpty()
-                ? ""
-                : name + ":\n"
-                        + entries.entrySet().stream()
-                                .map(entry -> "  %s: \"%s\"%n".formatted(entry.getKey(), entry.getValue()))
-                                .collect(Collectors.joining());
+        return name + ":\n"
+                + entries.entrySet().stream()
+                        .map(entry -> "  %s: \"%s\"%n".formatted(entry.getKey(), entry.getValue()))
+                        .collect(Collectors.joining());
     }
 
     /** Sets the wall clock of the process, from its next start on. */
@@ -192,6 +205,14 @@ public final class InstanceProcess extends ChildProcess {
         try (var in = Files.newInputStream(log())) {
             in.skipNBytes(logBefore);
             return new String(in.readAllBytes(), StandardCharsets.UTF_8);
+        }
+    }
+
+    /** Returns how often the instance has logged that it takes over from another one before its session ends. */
+    public long takeovers() throws IOException {
+        try (var lines = Files.lines(log())) {
+            return lines.filter(line -> line.endsWith(": its partitions are taken over"))
+                    .count();
         }
     }
 
