@@ -2,6 +2,7 @@ package dev.weir.api;
 
 import dev.weir.server.http.ProblemDetails;
 import dev.weir.server.http.QueryParameters;
+import dev.weir.takeover.Announcement;
 import dev.weir.takeover.PeerWatch;
 import dev.weir.takeover.TakeoverSource;
 import io.javalin.http.Context;
@@ -42,6 +43,7 @@ final class TakeoverApi implements AutoCloseable {
     });
     private volatile Optional<TakeoverSource> source = Optional.empty();
     private volatile boolean isLeaving;
+    private Optional<Announcement> last = Optional.empty(); // of the thread that checks
     private Optional<PeerWatch> watch = Optional.empty(); // guarded by this
 
     /**
@@ -96,16 +98,16 @@ final class TakeoverApi implements AutoCloseable {
         }
         CompletableFuture<String> answer = new CompletableFuture<>();
         request.future(() -> answer.orTimeout(PeerWatch.ANSWERED.toMillis(), TimeUnit.MILLISECONDS)
-                .exceptionally(late -> json(current))
+                .exceptionally(late -> announcement(current).json())
                 .thenAccept(json -> request.contentType("application/json").result(json)));
         Follower follower = new Follower(parameters.text(KNOWN).orElse(""), System.nanoTime(), answer);
         followers.put(from, follower);
-        answerIfChanged(follower, json(current));
+        answerIfChanged(follower, announcement(current).json());
     }
 
-    private String json(TakeoverSource current) {
-        var announcement = current.announcement().get();
-        return (isLeaving ? announcement.leaving() : announcement).json();
+    private Announcement announcement(TakeoverSource current) {
+        Announcement announcement = current.announcement().get();
+        return isLeaving ? announcement.leaving() : announcement;
     }
 
     private static void answerIfChanged(Follower follower, String json) {
@@ -116,8 +118,12 @@ final class TakeoverApi implements AutoCloseable {
 
     private void check() {
         source.ifPresent(current -> {
-            String json = json(current);
-            followers.values().forEach(follower -> answerIfChanged(follower, json));
+            Announcement now = announcement(current);
+            if (!Optional.of(now).equals(last)) {
+                last = Optional.of(now);
+                String json = now.json();
+                followers.values().forEach(follower -> answerIfChanged(follower, json));
+            }
         });
     }
 
@@ -133,12 +139,12 @@ final class TakeoverApi implements AutoCloseable {
     /** Waits until the others have asked again, knowing that this instance leaves. */
     private void awaitKnown(TakeoverSource current) {
         long startNanos = System.nanoTime();
-        String leaving = version(json(current));
+        String leaving = announcement(current).json();
+        followers.values().forEach(follower -> answerIfChanged(follower, leaving));
         try {
             while (System.nanoTime() - startNanos < STOP.toNanos()
                     && followers.values().stream()
-                            .anyMatch(follower -> follower.isPresent() && !follower.known.equals(leaving))) {
-                check();
+                            .anyMatch(follower -> follower.isPresent() && !follower.known.equals(version(leaving)))) {
                 Thread.sleep(1);
             }
         } catch (InterruptedException e) {

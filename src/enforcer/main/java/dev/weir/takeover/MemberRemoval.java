@@ -21,6 +21,10 @@ import java.util.stream.Collectors;
 import java.util.stream.Stream;
 import org.apache.kafka.clients.admin.Admin;
 import org.apache.kafka.clients.admin.ConsumerGroupDescription;
+import org.apache.kafka.clients.admin.DescribeConsumerGroupsResult;
+import org.apache.kafka.clients.admin.DescribeTransactionsResult;
+import org.apache.kafka.clients.admin.ListConsumerGroupOffsetsResult;
+import org.apache.kafka.clients.admin.ListConsumerGroupOffsetsSpec;
 import org.apache.kafka.clients.admin.ListOffsetsResult.ListOffsetsResultInfo;
 import org.apache.kafka.clients.admin.MemberDescription;
 import org.apache.kafka.clients.admin.MemberToRemove;
@@ -95,15 +99,21 @@ public final class MemberRemoval implements PeerGroups, AutoCloseable {
         if (removedNanos.containsKey(of.instance())) {
             return Optional.empty();
         }
-        Map<String, ConsumerGroupDescription> groups = groups(of);
+        // All at once, since brokers can be slow while an instance fails.
+        DescribeConsumerGroupsResult describing = admin().describeConsumerGroups(groupIds(of));
+        ListConsumerGroupOffsetsResult fetching = admin().listConsumerGroupOffsets(groupIds(of).stream()
+                .collect(Collectors.toMap(group -> group, group -> new ListConsumerGroupOffsetsSpec())));
+        DescribeTransactionsResult transactions = admin().describeTransactions(ownProducers(of));
+        Map<String, ConsumerGroupDescription> groups = get(describing.all());
         Map<String, List<Member>> listed = listed(of, groups);
         if (listed.isEmpty()) {
             return Optional.empty();
         }
         Map<TopicPartition, Long> committed = new HashMap<>();
-        listed.forEach((group, members) -> committed.putAll(committed(group, assigned(members, groups.get(group)))));
+        listed.forEach((group, members) -> committed.putAll(
+                committed(get(fetching.partitionsToOffsetAndMetadata(group)), assigned(members, groups.get(group)))));
         return Optional.of(new PeerActivity(
-                producers(of),
+                producers(of, transactions),
                 committed,
                 ends(committed.keySet()),
                 groups.values().stream().anyMatch(group -> group.groupState() != GroupState.STABLE)));
@@ -111,7 +121,8 @@ public final class MemberRemoval implements PeerGroups, AutoCloseable {
 
     @Override
     public void remove(Announcement dead, Evidence evidence) {
-        Map<String, List<Member>> listed = listed(dead, groups(dead));
+        Map<String, List<Member>> listed =
+                listed(dead, get(admin().describeConsumerGroups(groupIds(dead)).all()));
         if (listed.isEmpty() && !removedNanos.containsKey(dead.instance())) {
             return; // another instance has removed it; otherwise this repeats what failed before
         }
@@ -135,12 +146,11 @@ public final class MemberRemoval implements PeerGroups, AutoCloseable {
         identities.forEach(member -> get(result.memberResult(member), UnknownMemberIdException.class));
     }
 
-    private Map<String, ConsumerGroupDescription> groups(Announcement of) {
-        Set<String> ids = of.members().stream()
+    private Set<String> groupIds(Announcement of) {
+        return of.members().stream()
                 .map(Member::group)
                 .filter(applications::contains)
                 .collect(Collectors.toSet());
-        return get(admin().describeConsumerGroups(ids).all());
     }
 
     /** Returns the members that their groups still have, by group; none if the instance has joined one again. */
@@ -178,9 +188,8 @@ public final class MemberRemoval implements PeerGroups, AutoCloseable {
                 .collect(Collectors.toSet());
     }
 
-    private Map<TopicPartition, Long> committed(String group, Set<TopicPartition> partitions) {
-        Map<TopicPartition, OffsetAndMetadata> all =
-                get(admin().listConsumerGroupOffsets(group).partitionsToOffsetAndMetadata());
+    private static Map<TopicPartition, Long> committed(
+            Map<TopicPartition, OffsetAndMetadata> all, Set<TopicPartition> partitions) {
         Map<TopicPartition, Long> committed = new HashMap<>();
         partitions.forEach(partition -> committed.put(
                 partition,
@@ -200,11 +209,9 @@ public final class MemberRemoval implements PeerGroups, AutoCloseable {
                 .offset()));
     }
 
-    private Map<String, TransactionDescription> producers(Announcement of) {
-        List<String> ids = ownProducers(of);
-        var described = admin().describeTransactions(ids);
+    private Map<String, TransactionDescription> producers(Announcement of, DescribeTransactionsResult described) {
         Map<String, TransactionDescription> producers = new HashMap<>();
-        for (String id : ids) {
+        for (String id : ownProducers(of)) {
             get(described.description(id), TransactionalIdNotFoundException.class)
                     .ifPresent(producer -> producers.put(id, producer));
         }

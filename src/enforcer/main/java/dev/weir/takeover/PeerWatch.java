@@ -201,7 +201,11 @@ public final class PeerWatch implements AutoCloseable {
             Announcement one = Announcement.read(json);
             if (peer.suspicion.filter(suspicion -> !isRefuted(suspicion, one)).isEmpty()) {
                 peer.suspicion = Optional.empty();
+                boolean isFirst = peer.announced.isEmpty();
                 peer.announced = Optional.of(one).filter(all -> !all.members().isEmpty());
+                if (isFirst && peer.isLinked()) {
+                    work(() -> prepare(one));
+                }
             }
             peer.known = json;
             peer.heardNanos = nanos.getAsLong();
@@ -209,6 +213,15 @@ public final class PeerWatch implements AutoCloseable {
         } catch (IllegalArgumentException e) { // another version, or not an instance
             peer.announced = Optional.empty();
             again(peer);
+        }
+    }
+
+    /** Connects to the brokers now, since that takes time. */
+    private void prepare(Announcement one) {
+        try {
+            var unused = source.groups().activity(one);
+        } catch (UnreachableException e) {
+            LOG.debug("The groups of {} cannot be described: {}", one.instance(), e.getMessage());
         }
     }
 

@@ -95,6 +95,10 @@ public final class InstanceProcess extends ChildProcess {
                                 .collect(Collectors.joining()));
     }
 
+    private static String scalar(String value) {
+        return value.equals("true") || value.equals("false") ? value : "\"" + value + "\"";
+    }
+
     private static Map<String, String> concat(Map<String, String> some, Map<String, String> others) {
         Map<String, String> all = new LinkedHashMap<>(some);
         all.putAll(others);
@@ -104,7 +108,7 @@ public final class InstanceProcess extends ChildProcess {
     private static String section(String name, Map<String, String> entries) {
         return name + ":\n"
                 + entries.entrySet().stream()
-                        .map(entry -> "  %s: \"%s\"%n".formatted(entry.getKey(), entry.getValue()))
+                        .map(entry -> "  %s: %s%n".formatted(entry.getKey(), scalar(entry.getValue())))
                         .collect(Collectors.joining());
     }
 
