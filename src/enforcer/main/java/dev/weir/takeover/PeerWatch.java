@@ -38,7 +38,7 @@ import org.slf4j.LoggerFactory;
  *
  * <p>To each of the others there is a request that is answered when something has changed, and after {@link #ANSWERED}.
  * If a process dies, its operating system closes its connections and its port. If it hangs, or only the path to it is
- * broken, requests are not answered. What it commits tells these apart: whoever commits is alive.
+ * broken, requests are not answered. What it commits tells these apart: an instance that commits is alive.
  *
  * <p>Of the instances that are linked, the one with the lowest id acts at once. Each further one waits {@link #TURN}
  * longer, and finds nothing left to do unless those before it have failed. An instance whose own timer was late suspects
@@ -333,7 +333,7 @@ public final class PeerWatch implements AutoCloseable {
         suspicion.isBusy = false;
         suspicion.nextNanos = nanos.getAsLong() + RETRY.toNanos();
         if (suspicion.removals == 0) {
-            suspicion.before = Optional.empty(); // whoever does not see the brokers sees no commits either
+            suspicion.before = Optional.empty(); // without the brokers, no commits are seen either
             return;
         }
         suspicion.removals++;
