@@ -265,18 +265,17 @@ final class ModelledQueue {
         }
     }
 
-    /** Has the queue do what is due, and checks it. */
+    /** Has the queue do what is due, each at its time, and checks it. */
     void settle() {
+        observe(settledMs);
         while (queue.shaper.dueNanos() <= nowMs * MS) {
-            queue.carryOut(queue.shaper.tick(Math.max(settledMs * MS, queue.shaper.dueNanos()), 1_000));
+            long atNanos = Math.max(settledMs * MS, queue.shaper.dueNanos());
+            queue.carryOut(queue.shaper.tick(atNanos, 1_000));
+            observe(atNanos / MS);
         }
+        observe(nowMs);
         settledMs = nowMs;
-        model.timeOut(nowMs).forEach(job -> ends.put(job.id, Reason.ATTEMPTS_EXHAUSTED));
-        checkEnds();
-        List<Release> fresh = queue.releases.subList(releasesSeen, queue.releases.size());
-        fresh.forEach(this::start);
-        fresh.stream().filter(release -> release.attempt() != null).forEach(released::add);
-        releasesSeen = queue.releases.size();
+        assertThat(ends).as(context + ": ends that are not reported").isEmpty();
         assertThat(model.live())
                 .as(context + ": expired")
                 .noneMatch(job -> job.hasExpired(nowMs - (job.state == State.WAITING ? TIMER_MS : 0)));
@@ -287,14 +286,24 @@ final class ModelledQueue {
         checkView();
     }
 
-    /** Each end that the model expects is reported once, and no other; what is given up also becomes a dead letter. */
-    private void checkEnds() {
+    /** Has the model do what the queue has done since the last call. It was done at this time. */
+    private void observe(long atMs) {
+        model.timeOut(atMs).forEach(job -> ends.put(job.id, Reason.ATTEMPTS_EXHAUSTED));
+        checkEnds(atMs);
+        List<Release> fresh = queue.releases.subList(releasesSeen, queue.releases.size());
+        fresh.forEach(release -> start(release, atMs));
+        fresh.stream().filter(release -> release.attempt() != null).forEach(released::add);
+        releasesSeen = queue.releases.size();
+    }
+
+    /** Each end that is reported was expected, once; what is given up also becomes a dead letter. */
+    private void checkEnds(long atMs) {
         List<String> givenUp = new ArrayList<>();
         for (Decision decision : queue.decisions.subList(decisionsSeen, queue.decisions.size())) {
             seen.merge(decision.reason(), 1, Integer::sum);
             Job job = decision.endsWait() ? model.job(decision.requestId()) : null;
             if (decision.outcome() == Outcome.EXPIRED) {
-                assertThat(job.hasExpired(nowMs)).as(context + ", " + decision).isTrue();
+                assertThat(job.hasExpired(atMs)).as(context + ", " + decision).isTrue();
                 expiredRetries += job.state == State.BACKOFF ? 1 : 0;
                 model.end(job);
             } else if (decision.endsWait()) {
@@ -305,7 +314,6 @@ final class ModelledQueue {
             }
         }
         decisionsSeen = queue.decisions.size();
-        assertThat(ends).as(context + ": ends that are not reported").isEmpty();
         assertThat(queue.givenUp.subList(givenUpSeen, queue.givenUp.size()))
                 .as(context)
                 .extracting(given -> given.admission().request().requestId() + " "
@@ -328,17 +336,18 @@ final class ModelledQueue {
         assertThat(queue.attemptEnds).as(context).isEqualTo(model.attemptEnds());
     }
 
-    private void start(Release release) {
+    /** @param writtenMs when the queue has decided it */
+    private void start(Release release, long writtenMs) {
         Job job = model.job(release.requestId());
         String what = context + ", " + release;
         assertThat(model.isPaused(job.key)).as(what + " although paused").isFalse();
-        assertThat(job.mayGo(nowMs)).as(what).isTrue();
-        model.live(job.key, other -> other != job && other.sharesFlowWith(job) && other.mayGo(nowMs - 1))
+        assertThat(job.mayGo(writtenMs)).as(what).isTrue();
+        model.live(job.key, other -> other != job && other.sharesFlowWith(job) && other.mayGo(writtenMs))
                 .forEach(other -> assertThat(job.precedes(other))
                         .as(what + " before " + other.id + ", " + other.state + " until " + other.untilMs + " at "
-                                + nowMs)
+                                + writtenMs)
                         .isTrue());
-        assertThat(model.sureToGo(model.firstOfFlows(job.key, nowMs - 1)))
+        assertThat(model.sureToGo(model.firstOfFlows(job.key, writtenMs)))
                 .as(what + " although a higher priority waits")
                 .noneMatch(other -> model.priority(other) > model.priority(job));
         long atMs = -Math.floorDiv(-release.releaseAtNanos(), MS);
