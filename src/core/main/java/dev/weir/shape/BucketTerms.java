@@ -19,9 +19,13 @@ record BucketTerms(QueueRules rules, Pacing pacing, Pacing total, OutflowState o
 
     private static final long NANOS_PER_MS = 1_000_000;
 
-    /** Returns these terms with other rules, adopted at a time. */
+    /**
+     * Returns these terms with other rules, adopted at a time. Their pace applies from then on, or from the last release
+     * on if that was written ahead.
+     */
     BucketTerms adopt(PacedQueueRules newRules, long nowNanos) {
-        Pacing.Arrival arrival = newRules.pacing().adopt(pacing, outflow.arrival(), nowNanos);
+        long fromNanos = Math.max(nowNanos, outflow.lastNanos());
+        Pacing.Arrival arrival = newRules.pacing().adopt(pacing, outflow.arrival(), fromNanos);
         OutflowState adopted = new OutflowState(arrival, outflow.lastNanos(), outflow.sequence(), nowNanos);
         return new BucketTerms(newRules.rules(), newRules.pacing(), newRules.total(), adopted, isDeleted);
     }

@@ -387,6 +387,23 @@ class LeakyBucketQueueTest {
     }
 
     @Test
+    void a_slower_rate_applies_from_the_last_release_that_is_written_ahead() {
+        QueueRules fast = rules(1_000, 1_000, 1, 100, NO_MAX_WAIT).toBuilder()
+                .lookAheadMs(10)
+                .build();
+        QueueHarness queue = harness(fast);
+        for (int i = 0; i < 13; i++) {
+            queue.offer("r" + i, "c", null, 0);
+        }
+        queue.runUntil(0);
+        assertThat(queue.takeReleases()).hasSize(11).last().isEqualTo("r10@10");
+        queue.rules.put("q", fast.toBuilder().limit(10).build());
+        queue.carryOut(queue.shaper.refresh(0));
+        queue.runDry();
+        assertThat(queue.takeReleases()).containsExactly("r11@110", "r12@210");
+    }
+
+    @Test
     void a_deleted_queue_admits_nothing_and_drains_by_its_last_rules() {
         QueueHarness queue = harness(rules(1, 1_000, 1, 100, NO_MAX_WAIT));
         queue.offer("a", "c", null, 0);
