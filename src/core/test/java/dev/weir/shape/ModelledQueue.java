@@ -14,6 +14,7 @@ import dev.weir.shape.InFlightModel.Job;
 import dev.weir.shape.InFlightModel.State;
 import dev.weir.shape.command.QueueCommand.Action;
 import dev.weir.shape.effect.AttemptEnd;
+import dev.weir.shape.effect.QueueEffect;
 import dev.weir.shape.rules.Flow;
 import dev.weir.shape.rules.InFlightCaps;
 import dev.weir.shape.rules.InFlightRules;
@@ -54,12 +55,12 @@ final class ModelledQueue {
     final Map<Reason, Integer> seen = new EnumMap<>(Reason.class); // the reasons of all decisions
     private final Set<String> receipts = new HashSet<>();
     private final Map<String, Reason> ends = new TreeMap<>(); // that the queue must report, by job
+    private final List<String> givenUp = new ArrayList<>(); // that must become dead letters
     private final Map<String, Long> lastReleasesMs = new HashMap<>(); // by key
     private final String name;
     private final int maxCost;
     int expiredRetries;
     private int releasesSeen;
-    private int givenUpSeen;
     private int decisionsSeen;
     private long nowMs;
     private long settledMs;
@@ -270,12 +271,14 @@ final class ModelledQueue {
         observe(settledMs);
         while (queue.shaper.dueNanos() <= nowMs * MS) {
             long atNanos = Math.max(settledMs * MS, queue.shaper.dueNanos());
-            queue.carryOut(queue.shaper.tick(atNanos, 1_000));
-            observe(atNanos / MS);
+            for (QueueEffect effect : queue.shaper.tick(atNanos, 1_000)) {
+                queue.carryOut(List.of(effect));
+                observe(atNanos / MS);
+            }
         }
         observe(nowMs);
         settledMs = nowMs;
-        assertThat(ends).as(context + ": ends that are not reported").isEmpty();
+        checkAllReported();
         assertThat(model.live())
                 .as(context + ": expired")
                 .noneMatch(job -> job.hasExpired(nowMs - (job.state == State.WAITING ? TIMER_MS : 0)));
@@ -296,9 +299,8 @@ final class ModelledQueue {
         releasesSeen = queue.releases.size();
     }
 
-    /** Each end that is reported was expected, once; what is given up also becomes a dead letter. */
+    /** Each end that is reported was expected. */
     private void checkEnds(long atMs) {
-        List<String> givenUp = new ArrayList<>();
         for (Decision decision : queue.decisions.subList(decisionsSeen, queue.decisions.size())) {
             seen.merge(decision.reason(), 1, Integer::sum);
             Job job = decision.endsWait() ? model.job(decision.requestId()) : null;
@@ -314,12 +316,18 @@ final class ModelledQueue {
             }
         }
         decisionsSeen = queue.decisions.size();
-        assertThat(queue.givenUp.subList(givenUpSeen, queue.givenUp.size()))
+    }
+
+    /** Each end that was expected is reported; what is given up also becomes a dead letter. */
+    private void checkAllReported() {
+        assertThat(ends).as(context + ": ends that are not reported").isEmpty();
+        assertThat(queue.givenUp)
                 .as(context)
                 .extracting(given -> given.admission().request().requestId() + " "
                         + given.rejection().name())
                 .isEqualTo(givenUp);
-        givenUpSeen = queue.givenUp.size();
+        queue.givenUp.clear();
+        givenUp.clear();
     }
 
     /** The view counts what is in flight, by tier, and what waits for another attempt. */
