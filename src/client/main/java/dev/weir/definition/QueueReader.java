@@ -10,10 +10,12 @@ import dev.weir.shape.rules.InFlightRules;
 import dev.weir.shape.rules.QueueRules;
 import dev.weir.shape.rules.QueueTotal;
 import dev.weir.shape.rules.TierShare;
+import dev.weir.shape.rules.TotalRate;
 import java.util.LinkedHashMap;
 import java.util.List;
 import java.util.Map;
 import java.util.Objects;
+import java.util.Optional;
 import java.util.OptionalLong;
 import java.util.regex.Pattern;
 
@@ -43,7 +45,7 @@ final class QueueReader {
     private static final List<String> KEYS_OF_SLOTS =
             List.of("max-in-flight-per-client", "ack-timeout", "max-duration", "max-attempts", "retry-backoff");
 
-    static final List<String> TOTAL_KEYS = List.of("limit", "per", "capacity");
+    static final List<String> TOTAL_KEYS = List.of("limit", "per", "max-in-flight", "capacity");
     static final List<String> TIER_KEYS = List.of("priority", "weight", "min-share", "max-in-flight");
 
     private static final Pattern PERCENT = Pattern.compile("([1-9][0-9]?|100)%");
@@ -56,7 +58,8 @@ final class QueueReader {
         tree.fields(KEYS);
         String id = tree.require("id").read(name -> Policy.requireName("id", name));
         Map<String, YamlTree> shares = tree.get("tiers").fields();
-        InFlightRules inFlight = inFlight(tree, shares);
+        QueueTotal total = total(tree.get("total"));
+        InFlightRules inFlight = inFlight(tree, shares, total);
         boolean hasRate = inFlight == null
                 || tree.get("limit").isPresent()
                 || tree.get("per").isPresent();
@@ -72,13 +75,8 @@ final class QueueReader {
         Map<String, TierShare> tiers = tiers(tree.get("tiers"), shares);
         String fairBy = tree.get("fair-by").read(PolicyReader::requireField);
         List<String> key = PolicyReader.key(tree.get("key"), List.of());
-        QueueTotal total = total(tree.get("total"));
         if (total != null && key.isEmpty()) {
-            tree.get("total").fault("requires key; without it, limit and per apply to the whole queue already");
-            total = null;
-        }
-        if (total != null && inFlight != null) {
-            tree.get("max-in-flight").fault("cannot be combined with total yet");
+            tree.get("total").fault("requires key; without it, the bounds of the queue apply to all of it already");
             total = null;
         }
         if (total != null && tiers.values().stream().anyMatch(share -> share.minPercent() > 0)) {
@@ -104,18 +102,20 @@ final class QueueReader {
                 .build());
     }
 
-    /** Returns the slots, or null if there are none. */
-    private static InFlightRules inFlight(YamlTree tree, Map<String, YamlTree> shares) {
-        Long most = tree.get("max-in-flight").wholeNumber(1, InFlightRules.MOST);
-        if (!tree.get("max-in-flight").isPresent()) {
+    /** Returns the slots of each bucket, or null if there are none. All slots of a total can be those of one bucket. */
+    private static InFlightRules inFlight(YamlTree tree, Map<String, YamlTree> shares, QueueTotal total) {
+        YamlTree own = tree.get("max-in-flight");
+        long ofTotal = total == null ? 1 : total.inFlight().orElse(1); // 1 after a fault
+        Long most = own.isPresent() ? own.wholeNumber(1, InFlightRules.MOST) : (Long) ofTotal;
+        if (!own.isPresent() && !tree.get("total").get("max-in-flight").isPresent()) {
             KEYS_OF_SLOTS.stream()
                     .map(tree::get)
                     .filter(YamlTree::isPresent)
-                    .forEach(key -> key.fault("requires max-in-flight"));
+                    .forEach(each -> each.fault("requires max-in-flight"));
             shares.values().stream()
                     .map(tier -> tier.get("max-in-flight"))
                     .filter(YamlTree::isPresent)
-                    .forEach(key -> key.fault("requires max-in-flight of the queue"));
+                    .forEach(each -> each.fault("requires max-in-flight of the queue"));
             return null;
         }
         Long ackTimeoutMs = tree.get("ack-timeout").read(LimitReader::windowMs);
@@ -158,12 +158,20 @@ final class QueueReader {
             return null;
         }
         tree.fields(TOTAL_KEYS);
-        Long limit = limit(tree);
-        Long perMs = per(tree.require("per"));
+        Long inFlight = tree.get("max-in-flight").wholeNumber(1, InFlightRules.MOST);
+        boolean hasRate = !tree.get("max-in-flight").isPresent()
+                || tree.get("limit").isPresent()
+                || tree.get("per").isPresent();
+        Long limit = hasRate ? limit(tree) : null;
+        Long perMs = hasRate ? per(tree.require("per")) : null;
         Long capacity = tree.get("capacity").wholeNumber(1, QueueRules.MAX_CAPACITY);
-        return limit == null || perMs == null
-                ? null
-                : new QueueTotal(limit, perMs, Objects.requireNonNullElse(capacity, QueueTotal.DEFAULT_CAPACITY));
+        if (hasRate ? limit == null || perMs == null : inFlight == null) {
+            return null;
+        }
+        return new QueueTotal(
+                hasRate ? Optional.of(new TotalRate(limit, perMs)) : Optional.empty(),
+                inFlight == null ? OptionalLong.empty() : OptionalLong.of(inFlight),
+                Objects.requireNonNullElse(capacity, QueueTotal.DEFAULT_CAPACITY));
     }
 
     private static Long limit(YamlTree tree) {

@@ -199,6 +199,21 @@ class QueueFileTest {
         assertThat(total(start + "}")).isEqualTo(new QueueTotal(20, 60_000, QueueTotal.DEFAULT_CAPACITY));
         assertThat(total(start + ", capacity: 7}")).isEqualTo(new QueueTotal(20, 60_000, 7));
         assertThat(total("limit: 1, per: 1s, key: client")).isNull();
+        assertThat(total(start + ", max-in-flight: 3}"))
+                .isEqualTo(new QueueTotal(20, 60_000, QueueTotal.DEFAULT_CAPACITY).withInFlight(3));
+    }
+
+    @Test
+    void slots_of_the_total_suffice() throws FaultsException {
+        String yaml = "key: client, ack-timeout: 1m, total: {max-in-flight: 100}";
+        QueueRules alone = queue(yaml);
+        assertThat(alone.total()).isEqualTo(QueueTotal.ofInFlight(100, QueueTotal.DEFAULT_CAPACITY));
+        assertThat(alone.hasRate()).isFalse();
+        assertThat(alone.inFlight().most()).isEqualTo(100);
+        assertThat(alone.inFlight().ackTimeoutMs()).isEqualTo(60_000);
+        assertThat(alone.maxCost()).isEqualTo(100);
+        assertThat(queue(yaml + ", max-in-flight: 2").inFlight().most()).isEqualTo(2);
+        assertThat(queue(yaml + ", max-in-flight: 200").inFlight().most()).isEqualTo(100);
     }
 
     @ParameterizedTest
@@ -213,11 +228,11 @@ class QueueFileTest {
     }
 
     private static QueueTotal total(String yaml) throws FaultsException {
-        return PolicyFile.read("policies.yaml", withQueue(yaml))
-                .queues()
-                .get(0)
-                .queue()
-                .total();
+        return queue(yaml).total();
+    }
+
+    private static QueueRules queue(String yaml) throws FaultsException {
+        return PolicyFile.read("policies.yaml", withQueue(yaml)).queues().get(0).queue();
     }
 
     @ParameterizedTest
@@ -293,7 +308,7 @@ class QueueFileTest {
                         "tiers: must have at most 1000 tiers, has 1001"),
                 Arguments.of(
                         rate + "total: {limit: 1, per: 1s}",
-                        "total: requires key; without it, limit and per apply to the whole queue already"),
+                        "total: requires key; without it, the bounds of the queue apply to all of it already"),
                 Arguments.of(rate + "key: client, total: {limit: 5}", "total.per: is required"),
                 Arguments.of(
                         rate + "key: client, total: {limit: 0, per: 31d, capacity: 0, burst: 2}",
@@ -344,8 +359,9 @@ class QueueFileTest {
                                 + " duration such as 500ms, 10s, 1m, 2h or 1d, is '0s'|retry-backoff: must be a"
                                 + " duration such as 500ms, 10s, 1m, 2h or 1d, is '5'"),
                 Arguments.of(
-                        rate + "max-in-flight: 1, key: k, total: {limit: 1, per: 1s}",
-                        "max-in-flight: cannot be combined with total yet"),
+                        rate + "key: k, total: {max-in-flight: 0}",
+                        "total.max-in-flight: must be a whole number from 1 to 100000, is '0'"),
+                Arguments.of("key: k, total: {max-in-flight: 1, limit: 1}", "total.per: is required"),
                 Arguments.of("limit: no, pre: 1s, capacity: 0, look-ahead: soon", """
                         limit: must be a whole number, 1 or more, is 'no'|per: is required|pre: unknown\
                          key; did you mean "per"?|capacity: must be a whole number from 1 to 100000000, is '0'|\

@@ -86,6 +86,11 @@ final class AttemptLifecycle {
         return new Receipt(id.queue(), id.values(), flow, place.position(), source, begun.attempt());
     }
 
+    /** Returns how many slots the requests in flight occupy. */
+    long slots() {
+        return requests.attempts().slots();
+    }
+
     /** Returns whether the request at a place, null for none, is in flight. */
     boolean isInFlight(Place place) {
         return place != null

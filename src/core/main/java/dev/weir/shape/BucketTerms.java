@@ -11,7 +11,7 @@ import dev.weir.shape.total.OutflowState;
  *
  * @param rules the rules in force, or the last ones
  * @param pacing the pacing of the rules
- * @param total the pacing of all keys together; null if there is no total
+ * @param total the pacing of all keys together; null if there is none
  * @param outflow what was released, counted by that pacing
  * @param isDeleted whether the queue was deleted, so that it admits nothing
  */

@@ -443,6 +443,11 @@ final class LeakyBucketQueue {
         return waitingRequests.isEmpty();
     }
 
+    /** Returns whether a request can leave next, and its bucket has slots for it. */
+    boolean hasSlotsForHead() {
+        return waitingRequests.next() != null && waitingRequests.hasSlots(headCost());
+    }
+
     /** Returns the flow of the request that leaves next. */
     Flow headFlow() {
         return waitingRequests.next().flow();
@@ -476,9 +481,14 @@ final class LeakyBucketQueue {
         return nanos(Math.min(expiryMs, waitingRequests.scheduled().dueMs()));
     }
 
-    /** Returns the total cost of what waits, with each cost capped. */
-    long waitingTokens() {
-        return waitingRequests.occupancy().tokens();
+    /**
+     * Returns the total cost of what waits, with each cost capped, as far as there are slots for it, and at least that of
+     * the request that leaves next: there must be one, and slots for it. It can cost more than the bucket has slots now.
+     */
+    long releasableTokens() {
+        InFlightRules limits = terms.rules().inFlight();
+        long waiting = waitingRequests.occupancy().tokens();
+        return limits == null ? waiting : Math.max(headCost(), Math.min(waiting, limits.most() - attempts.slots()));
     }
 
     /**

@@ -3,11 +3,15 @@ package dev.weir.shape;
 import dev.weir.shape.backlog.QueueBacklog;
 import dev.weir.shape.command.QueueCommand;
 import dev.weir.shape.effect.QueueEffect;
+import dev.weir.shape.effect.QueueMessage;
 import dev.weir.shape.effect.QueueState;
 import dev.weir.shape.rules.BucketId;
+import dev.weir.shape.rules.QueuePartition;
 import dev.weir.shape.rules.QueueRules;
 import dev.weir.shape.timer.WorkBudget;
+import dev.weir.shape.total.InFlightBorrower;
 import dev.weir.shape.total.TotalGrant;
+import dev.weir.shape.total.TotalReport;
 import dev.weir.time.DueTime;
 import java.util.function.Consumer;
 
@@ -32,6 +36,7 @@ final class PartitionQueue {
     private final PartitionContext context;
     private final OperatorOrders orders;
     private final QueueBuckets buckets;
+    private final InFlightBorrower borrower;
     private TotalReleases total; // null if the queue has no total
 
     /**
@@ -44,6 +49,7 @@ final class PartitionQueue {
         orders = context.orders();
         QueueTerms terms = new QueueTerms(PacedQueueRules.of(state.rules()), Contention.none(), false);
         buckets = new QueueBuckets(terms, state.epoch(), context, backlog);
+        borrower = new InFlightBorrower(state.borrowed());
         setRules(terms.paced());
     }
 
@@ -69,19 +75,45 @@ final class PartitionQueue {
      * Returns how many steps that took.
      */
     int releaseUnderTotal(long nowNanos, int most) {
-        return total.release(nowNanos, most);
+        int steps = total.release(nowNanos, most);
+        saveBorrowed();
+        return steps;
     }
 
-    /** Adds time of the total that was granted to this partition. */
+    /** Adds time and slots of the total that this partition was granted. */
     void receive(TotalGrant grant, long nowNanos) {
         if (total != null) {
             total.receive(grant, nowNanos);
+        } else {
+            borrower.receive(grant.inFlight(), backlog().slots());
+            returnBorrowed();
         }
+        saveBorrowed();
     }
 
     /** Returns when there is something to release under the total, or to report; {@link DueTime#NEVER} without one. */
     long totalDueNanos(long nowNanos) {
         return total == null ? DueTime.NEVER : total.dueNanos(nowNanos);
+    }
+
+    /** Returns all slots to the ledger of the total. */
+    private void returnBorrowed() {
+        if (borrower.loan().slots() > 0) {
+            QueuePartition place = new QueuePartition(id(), context.messaging().partition());
+            TotalReport report = TotalReport.ofNoDemand(place, borrower.close());
+            context.effects().add(new QueueEffect.Sent(new QueueMessage.Reported(report)));
+        }
+    }
+
+    /** Returns the number of the last loan that was received. */
+    long lastLoan() {
+        return borrower.loan().number();
+    }
+
+    private void saveBorrowed() {
+        if (borrower.testAndClearChanged()) {
+            save();
+        }
     }
 
     /** See {@link TotalReleases#isFull}. Without a total, the queue is not. */
@@ -99,11 +131,12 @@ final class PartitionQueue {
         return total == null ? null : total.lastContending();
     }
 
-    /** Reports to the ledger of the total, if there is one, that nothing waits any more. */
+    /** Reports to the ledger of the total, if there is one, that nothing waits any more, and returns all slots. */
     void reportLast(long nowNanos) {
         if (total != null) {
-            total.reportLast(nowNanos);
+            total.report(nowNanos);
         }
+        returnBorrowed();
     }
 
     /**
@@ -143,10 +176,10 @@ final class PartitionQueue {
         QueueRules rules = newRules.rules();
         if (rules.total() == null) {
             total = null;
+            returnBorrowed();
             buckets.setTerms(buckets.terms().with(newRules, Contention.none()));
         } else if (total == null) {
-            Shaper.Messaging messaging = context.messaging();
-            PartitionTotal contention = new PartitionTotal(rules, messaging.partition(), messaging.expectedDelayMs());
+            PartitionTotal contention = new PartitionTotal(rules, context.messaging(), borrower, backlog());
             total = new TotalReleases(buckets, contention, context);
             buckets.setTerms(buckets.terms().with(newRules, contention));
         } else {
@@ -189,7 +222,8 @@ final class PartitionQueue {
 
     /** Stores the state of the queue, apart from its buckets. */
     void save() {
-        context.effects().add(new QueueEffect.QueueStored(id(), new QueueState(rules(), buckets.epoch())));
+        context.effects()
+                .add(new QueueEffect.QueueStored(id(), new QueueState(rules(), buckets.epoch(), borrower.loan())));
     }
 
     /** Sets the time of all buckets back: of the hot ones now, of the cold ones when they are next loaded. */

@@ -4,12 +4,16 @@ import dev.weir.shape.backlog.QueueBacklog;
 import dev.weir.shape.command.QueueCommand;
 import dev.weir.shape.effect.BucketState;
 import dev.weir.shape.effect.QueueEffect;
+import dev.weir.shape.effect.QueueMessage;
 import dev.weir.shape.effect.QueueState;
 import dev.weir.shape.rules.BucketId;
 import dev.weir.shape.rules.QueueRules;
 import dev.weir.shape.timer.TimerQueue;
 import dev.weir.shape.timer.WorkBudget;
+import dev.weir.shape.total.InFlightBorrower;
+import dev.weir.shape.total.InFlightLoan;
 import dev.weir.shape.total.TotalGrant;
+import dev.weir.shape.total.TotalReport;
 import dev.weir.time.DueTime;
 import java.util.LinkedHashSet;
 import java.util.List;
@@ -43,6 +47,7 @@ final class PartitionQueues {
     private long waiting;
     private long inFlight;
     private long lastWriteNanos;
+    private long lastLoan; // the highest number of a loan to a queue that was removed
 
     PartitionQueues(PartitionContext context, int hotKeys) {
         this.context = context;
@@ -58,6 +63,11 @@ final class PartitionQueues {
     void restore(BucketState state) {
         lastWriteNanos = Math.max(lastWriteNanos, state.outflow().clockNanos());
         queues.get(state.id().queue()).buckets().restore(state);
+    }
+
+    /** See {@link QueueEffect.LastLoanStored}. */
+    void restoreLastLoan(long number) {
+        lastLoan = number;
     }
 
     /** Starts work after all queues and buckets are restored. */
@@ -110,7 +120,7 @@ final class PartitionQueues {
             return false;
         }
         if (queue == null) {
-            queue = add(new QueueState(rules, 0));
+            queue = add(new QueueState(rules, 0, new InFlightLoan(lastLoan, 0)));
             queue.save();
         }
         boolean isFound = queue.use(id, rules != null, nowNanos, work);
@@ -168,6 +178,23 @@ final class PartitionQueues {
         if (queue != null) {
             queue.receive(grant, nowNanos);
             settle(queue, nowNanos);
+        } else if (grant.inFlight().loan().slots() > 0) {
+            returnLoan(grant);
+        }
+    }
+
+    /** Returns slots that were lent to a queue which was removed since. */
+    private void returnLoan(TotalGrant grant) {
+        ignoreLoansUntil(grant.inFlight().loan().number());
+        InFlightBorrower removed = new InFlightBorrower(grant.inFlight().loan());
+        TotalReport report = TotalReport.ofNoDemand(grant.place(), removed.close());
+        context.effects().add(new QueueEffect.Sent(new QueueMessage.Reported(report)));
+    }
+
+    private void ignoreLoansUntil(long number) {
+        if (number > lastLoan) {
+            lastLoan = number;
+            context.effects().add(new QueueEffect.LastLoanStored(number));
         }
     }
 
@@ -286,6 +313,7 @@ final class PartitionQueues {
 
     private void remove(PartitionQueue queue, long nowNanos) {
         queue.reportLast(nowNanos);
+        ignoreLoansUntil(queue.lastLoan());
         endPurges(queue.id());
         totalTimers.cancel(queue.id());
         coldTimers.cancel(queue.id());

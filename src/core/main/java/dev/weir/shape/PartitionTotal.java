@@ -1,14 +1,20 @@
 package dev.weir.shape;
 
+import dev.weir.shape.backlog.QueueBacklog;
 import dev.weir.shape.rules.BucketId;
+import dev.weir.shape.rules.InFlightRules;
 import dev.weir.shape.rules.Pacing;
 import dev.weir.shape.rules.QueuePartition;
 import dev.weir.shape.rules.QueueRules;
 import dev.weir.shape.rules.QueueTotal;
+import dev.weir.shape.rules.TotalRate;
 import dev.weir.shape.timer.WorkBudget;
 import dev.weir.shape.total.Contenders;
 import dev.weir.shape.total.Contenders.Contender;
+import dev.weir.shape.total.DemandScope;
 import dev.weir.shape.total.HeldTime;
+import dev.weir.shape.total.InFlightBorrower;
+import dev.weir.shape.total.InFlightClaim;
 import dev.weir.shape.total.TotalGrant;
 import dev.weir.shape.total.TotalLedger;
 import dev.weir.shape.total.TotalReport;
@@ -16,10 +22,12 @@ import dev.weir.shape.total.TotalReport.LeasedTime;
 import dev.weir.time.DueTime;
 import java.util.List;
 import java.util.Optional;
+import java.util.OptionalLong;
 
 /**
- * One partition's part in the total of a queue: the buckets that contend, the time that the partition holds, and the
- * reports to the {@link TotalLedger}.
+ * One partition's part in the total of a queue: the buckets that contend, the time and the slots that the partition has,
+ * and the reports to the {@link TotalLedger}. By the rate of the total, a release needs time; by its bound of what is in
+ * flight, slots that are free.
  */
 final class PartitionTotal implements Contention {
 
@@ -35,9 +43,12 @@ final class PartitionTotal implements Contention {
     private final int partition;
     private final Contenders contenders;
     private final HeldTime time = new HeldTime();
+    private final InFlightBorrower borrower;
+    private final QueueBacklog backlog;
     private QueueTotal total;
+    private InFlightRules inFlight; // null if releases occupy no slots
     private Pacing pace; // of each bucket
-    private Pacing totalPace;
+    private Optional<Pacing> totalPace;
     private long lookAheadNanos;
     private long lagMs;
     private long shortestGrantMs = Long.MAX_VALUE; // the shortest delay of a grant since the last report
@@ -48,24 +59,35 @@ final class PartitionTotal implements Contention {
     private long grant; // the number of the last one received
     private long heardNanos; // when it, or one with the same number, was received
 
-    /** @param lagMs how long grants take to arrive, as far as known */
-    PartitionTotal(QueueRules rules, int partition, long lagMs) {
-        this.lagMs = lagMs;
-        this.partition = partition;
+    /**
+     * @param messaging how the partition exchanges messages with others
+     * @param borrower the slots that it has borrowed
+     * @param backlog what waits and is in flight in all buckets
+     */
+    PartitionTotal(QueueRules rules, Shaper.Messaging messaging, InFlightBorrower borrower, QueueBacklog backlog) {
+        lagMs = messaging.expectedDelayMs();
+        partition = messaging.partition();
+        this.borrower = borrower;
+        this.backlog = backlog;
         queue = rules.id();
         setPaces(rules);
         contenders = new Contenders(rules.tiers());
     }
 
     void setRules(QueueRules rules) {
+        long mostBefore = total.inFlight().orElse(Long.MAX_VALUE);
         setPaces(rules);
+        if (total.inFlight().orElse(Long.MAX_VALUE) < mostBefore) {
+            borrower.giveUpFree(backlog.slots());
+        }
         contenders.setShares(rules.tiers());
     }
 
     private void setPaces(QueueRules rules) {
         total = rules.total();
+        inFlight = rules.inFlight();
         pace = rules.pacing();
-        totalPace = total.rate().pacing();
+        totalPace = total.rate().map(TotalRate::pacing);
         lookAheadNanos = rules.lookAheadMs() * NANOS_PER_MS;
     }
 
@@ -86,13 +108,17 @@ final class PartitionTotal implements Contention {
             contenders.remove(bucket.id());
             return bucket.dueNanos();
         }
+        if (!bucket.hasSlotsForHead()) {
+            contenders.remove(bucket.id());
+            return bucket.nextExpiryNanos();
+        }
         long turnNanos = bucket.headTurnNanos();
         if (turnNanos == DueTime.NEVER || turnNanos - leadNanos() > bucket.nowNanos()) {
             contenders.remove(bucket.id());
             long leadsNanos = turnNanos == DueTime.NEVER ? turnNanos : turnNanos - leadNanos();
             return Math.min(leadsNanos, bucket.nextExpiryNanos());
         }
-        long waiting = bucket.waitingTokens();
+        long waiting = bucket.releasableTokens();
         long atOnce = bucket.tokensAt(turnNanos, 0, waiting);
         long tokens = bucket.tokensAt(turnNanos, leadNanos(), waiting);
         contenders.put(bucket.id(), new Contender(bucket.headFlow(), turnNanos, bucket.headCost(), atOnce, tokens));
@@ -139,8 +165,8 @@ final class PartitionTotal implements Contention {
      * Returns the bucket that releases next: chosen among those whose own pace permits a release until the time that is
      * held begins or, if there are none, those whose pace permits it first. Null if none contends, or if no time is held.
      */
-    BucketId first(long nowNanos) {
-        long heldNanos = time.firstNanos(1, Long.MIN_VALUE, nowNanos);
+    private BucketId first(long nowNanos) {
+        long heldNanos = totalPace.isPresent() ? time.firstNanos(1, Long.MIN_VALUE, nowNanos) : nowNanos;
         return heldNanos == DueTime.NEVER ? null : contenders.first(Math.max(heldNanos, contenders.firstNanos()));
     }
 
@@ -148,13 +174,16 @@ final class PartitionTotal implements Contention {
      * Returns the bucket whose request leaves next, until {@code untilNanos}; null if there is none. That is the
      * {@linkplain #first first} one or, if it cannot leave by then, one that fits into time which is too short for it
      * or comes before. If there is no time for the first one yet, others wait for as long as its time could be
-     * extended.
+     * extended. If it lacks slots in flight, no other passes it.
      */
     BucketId next(long untilNanos, long nowNanos) {
         BucketId first = first(nowNanos);
         long firstNanos = first == null ? 0 : releaseNanos(first, nowNanos);
         if (firstNanos <= untilNanos) {
             return first;
+        }
+        if (totalPace.isEmpty() || !hasInFlight(contenders.get(first).cost())) {
+            return null;
         }
         long othersUntilNanos = firstNanos < DueTime.NEVER
                 ? untilNanos
@@ -171,7 +200,12 @@ final class PartitionTotal implements Contention {
     long nextNanos(long nowNanos) {
         BucketId first = first(nowNanos);
         long nextNanos = first == null ? DueTime.NEVER : releaseNanos(first, nowNanos);
-        if (first == null || nextNanos <= time.firstNanos(1, Long.MIN_VALUE, nowNanos)) {
+        if (first == null
+                || totalPace.isEmpty()
+                || !hasInFlight(contenders.get(first).cost())) {
+            return nextNanos;
+        }
+        if (nextNanos <= time.firstNanos(1, Long.MIN_VALUE, nowNanos)) {
             return nextNanos;
         }
         long waitNanos = nextNanos < DueTime.NEVER ? 0 : TotalLedger.CATCH_UP_MS * NANOS_PER_MS + lookAheadNanos;
@@ -184,7 +218,41 @@ final class PartitionTotal implements Contention {
 
     private long releaseNanos(BucketId bucket, long nowNanos) {
         Contender contender = contenders.get(bucket);
-        return time.firstNanos(contender.cost(), contender.turnNanos(), nowNanos);
+        return releaseNanos(contender.cost(), contender.turnNanos(), nowNanos);
+    }
+
+    /**
+     * Returns when a request can be released that may not be released before {@code fromNanos}; {@link DueTime#NEVER}
+     * if there is no slot for it yet.
+     */
+    long releaseNanos(long cost, long fromNanos, long nowNanos) {
+        if (!hasInFlight(cost)) {
+            return DueTime.NEVER;
+        }
+        long earliestNanos = earliestNanos(fromNanos, nowNanos);
+        return totalPace.isPresent() ? time.firstNanos(cost, earliestNanos, nowNanos) : earliestNanos;
+    }
+
+    /** Returns when a release can be at the earliest: not before the slots were free that it occupies. */
+    private long earliestNanos(long fromNanos, long nowNanos) {
+        return inFlight == null && totalPace.isPresent() ? fromNanos : Math.max(fromNanos, nowNanos);
+    }
+
+    private boolean hasInFlight(long cost) {
+        return total.inFlight().isEmpty() || inFlight.slots(cost) <= borrower.free(backlog.slots());
+    }
+
+    /** Returns the free slots that requests need which could leave now. */
+    private long neededInFlight(boolean isPaused, long nowNanos) {
+        boolean isLeaving =
+                total.inFlight().isPresent() && !isPaused && contenders.firstNanos() <= nowNanos + lookAheadNanos;
+        return isLeaving && firstInFlight(nowNanos) != null ? contenders.tokens() : 0;
+    }
+
+    /** Returns what leaves next, apart from the time that it needs; null if nothing does, or if it lacks slots. */
+    private Contender firstInFlight(long nowNanos) {
+        BucketId first = contenders.first(Math.max(nowNanos, contenders.firstNanos()));
+        return first == null || !hasInFlight(contenders.get(first).cost()) ? null : contenders.get(first);
     }
 
     /**
@@ -195,7 +263,7 @@ final class PartitionTotal implements Contention {
     long nextReleaseNanos(long nowNanos) {
         long paceNanos = Math.max(nowNanos, contenders.firstNanos());
         long cost = contenders.largestCost();
-        long atNanos = paceNanos == DueTime.NEVER ? paceNanos : time.firstNanos(cost, paceNanos, nowNanos);
+        long atNanos = paceNanos == DueTime.NEVER ? paceNanos : releaseNanos(cost, paceNanos, nowNanos);
         long estimateMs = Math.max(TotalLedger.REPORT_INTERVAL_MS, total.drainMs(cost));
         return atNanos < DueTime.NEVER ? atNanos : nowNanos + estimateMs * NANOS_PER_MS;
     }
@@ -207,17 +275,23 @@ final class PartitionTotal implements Contention {
     long take(LeakyBucketQueue bucket, long nowNanos) {
         long cost = bucket.headCost();
         long turnNanos = bucket.headTurnNanos();
-        long atNanos = time.firstNanos(cost, turnNanos, nowNanos);
+        long atNanos = releaseNanos(cost, turnNanos, nowNanos);
         if (atNanos > bucket.headExpiryNanos()) {
             return DueTime.NEVER;
         }
-        time.take(cost, turnNanos, nowNanos);
+        if (totalPace.isPresent()) {
+            time.take(cost, earliestNanos(turnNanos, nowNanos), nowNanos);
+        }
+        if (total.inFlight().isPresent()) {
+            borrower.occupy(inFlight.slots(cost));
+        }
         contenders.served(bucket.id());
         return atNanos;
     }
 
     /** Adds granted time, unless it was received before. */
     void receive(TotalGrant received, long nowNanos) {
+        borrower.receive(received.inFlight(), backlog.slots());
         heardNanos = received.number() >= grant ? nowNanos : heardNanos;
         if (received.number() > grant) {
             time.add(received);
@@ -241,18 +315,31 @@ final class PartitionTotal implements Contention {
         }
     }
 
-    /** Returns the report to send now, null if none is due. */
-    TotalReport report(long waiting, long nowNanos) {
-        boolean isLast = waiting == 0;
-        if (isLast ? !isReported : nowNanos < reportDueNanos()) {
+    /**
+     * Returns the report to send now, null if none is due.
+     *
+     * @param isPaused whether nothing is released at present
+     */
+    TotalReport report(boolean isPaused, long nowNanos) {
+        boolean isLast = backlog.requests() == 0;
+        boolean isDue = isLast ? isReported : nowNanos >= reportDueNanos();
+        if (!isDue && nowNanos < returnDueNanos(isPaused, nowNanos)) {
             return null;
         }
+        return report(isLast, isPaused, nowNanos);
+    }
+
+    private TotalReport report(boolean isLast, boolean isPaused, long nowNanos) {
         measureLag();
         if (nowNanos - heardNanos > TotalLedger.REPORT_TIMEOUT_MS * NANOS_PER_MS) {
             grant = 0; // a new ledger may count from a lower number if the time was set back
         }
+        if (inFlight != null) {
+            time.giveUpBefore(nowNanos); // slots in flight may be free only since later
+        }
         Optional<LeasedTime> returned = giveBack(isLast, nowNanos);
-        List<TotalReport.Demand> demands = isLast ? List.of() : contenders.demands(pace, totalPace, nowNanos);
+        List<TotalReport.Demand> demands = isLast ? List.of() : contenders.demands(scope(isPaused, nowNanos));
+        InFlightClaim claim = borrower.report(total.inFlight(), backlog.slots(), neededInFlight(isPaused, nowNanos));
         isReported = !isLast;
         waitingElsewhere = isLast ? 0 : waitingElsewhere; // no more grants report changes
         reportedNanos = nowNanos;
@@ -261,10 +348,37 @@ final class PartitionTotal implements Contention {
                 new QueuePartition(queue, partition),
                 total.rate(),
                 lagMs,
-                waiting,
+                backlog.requests(),
                 grant,
                 returned,
-                time.uncovered(demands, totalPace, nowNanos));
+                uncovered(demands, nowNanos),
+                claim);
+    }
+
+    private DemandScope scope(boolean isPaused, long nowNanos) {
+        OptionalLong mostInFlight = isPaused ? OptionalLong.empty() : total.inFlight();
+        return new DemandScope(pace, totalPace, mostInFlight, nowNanos, nowNanos + lookAheadNanos);
+    }
+
+    /** Returns the demands that time and slots which the partition has do not cover. */
+    private List<TotalReport.Demand> uncovered(List<TotalReport.Demand> demands, long nowNanos) {
+        List<TotalReport.Demand> timed = total.inFlight().isEmpty() ? demands : withSlots(demands, nowNanos);
+        return totalPace.map(each -> time.uncovered(timed, each, nowNanos)).orElse(timed);
+    }
+
+    /** Returns the demands with the time that requests need which have slots, and the slots that others need. */
+    private List<TotalReport.Demand> withSlots(List<TotalReport.Demand> demands, long nowNanos) {
+        long free = borrower.free(backlog.slots());
+        Contender first = firstInFlight(nowNanos);
+        String tier = first == null ? "" : first.flow().tier();
+        return TotalReport.ofTier(
+                tier, first == null ? 0 : Math.max(free, first.cost()), TotalReport.beyondInFlight(demands, free));
+    }
+
+    /** Returns when slots have to be reported that are free; {@link DueTime#NEVER} if they are not. */
+    private long returnDueNanos(boolean isPaused, long nowNanos) {
+        boolean mustReport = borrower.mustReport(total.inFlight(), backlog.slots(), neededInFlight(isPaused, nowNanos));
+        return mustReport ? reportedNanos + SHORT_REPORT_INTERVAL_NANOS : DueTime.NEVER;
     }
 
     /**
@@ -299,9 +413,13 @@ final class PartitionTotal implements Contention {
      * Returns when there is something to release or to report; {@link DueTime#NEVER} if nothing waits.
      *
      * @param releaseNanos when the first contender could be released
+     * @param isPaused whether nothing is released at present
      */
-    long dueNanos(long waiting, long releaseNanos) {
-        return waiting == 0 && !isReported ? DueTime.NEVER : Math.min(releaseNanos, reportDueNanos());
+    long dueNanos(long releaseNanos, boolean isPaused, long nowNanos) {
+        long returnNanos = returnDueNanos(isPaused, nowNanos);
+        return backlog.requests() == 0 && !isReported
+                ? returnNanos
+                : Math.min(returnNanos, Math.min(releaseNanos, reportDueNanos()));
     }
 
     /** Gives up the time that has passed while the queue was paused. */
@@ -313,6 +431,7 @@ final class PartitionTotal implements Contention {
     void stepBack() {
         time.clear();
         isReported = false;
+        reportedNanos = 0;
         grant = 0;
         heardNanos = 0;
     }

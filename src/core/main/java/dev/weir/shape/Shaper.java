@@ -139,9 +139,11 @@ public final class Shaper {
             buckets.restore(bucket.state());
         } else if (stored instanceof QueueEffect.OrdersStored ordered) {
             orders.restore(ordered.target(), ordered.orders());
+        } else if (stored instanceof QueueEffect.LastLoanStored last) {
+            buckets.restoreLastLoan(last.number());
         } else {
             QueueEffect.LedgerStored ledger = (QueueEffect.LedgerStored) stored;
-            ledgers.restore(ledger.queue(), ledger.granted());
+            ledgers.restore(ledger.queue(), ledger.state());
         }
     }
 
@@ -236,6 +238,7 @@ public final class Shaper {
      */
     public List<QueueEffect> refresh(long nowNanos) {
         List.copyOf(buckets.queues().keySet()).forEach(id -> buckets.adopt(id, rules.of(id), nowNanos));
+        ledgers.refresh(nowNanos);
         return end(nowNanos);
     }
 
@@ -292,7 +295,7 @@ public final class Shaper {
      * a total whose ledger is here.
      */
     public boolean needsTime() {
-        return hasWaiting() || buckets.inFlight() > 0 || !ledgers.isEmpty();
+        return hasWaiting() || buckets.inFlight() > 0 || ledgers.dueNanos() < DueTime.NEVER;
     }
 
     /** Returns how many keys of all queues are on the heap. */

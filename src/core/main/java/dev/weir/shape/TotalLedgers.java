@@ -4,7 +4,7 @@ import dev.weir.shape.effect.QueueEffect;
 import dev.weir.shape.effect.QueueMessage;
 import dev.weir.shape.rules.QueueRules;
 import dev.weir.shape.timer.TimerQueue;
-import dev.weir.shape.total.OutflowState;
+import dev.weir.shape.total.LedgerState;
 import dev.weir.shape.total.TotalGrant;
 import dev.weir.shape.total.TotalLedger;
 import dev.weir.shape.total.TotalReport;
@@ -26,8 +26,8 @@ final class TotalLedgers {
         this.effects = effects;
     }
 
-    void restore(String queue, OutflowState granted) {
-        TotalLedger ledger = new TotalLedger(queue, granted);
+    void restore(String queue, LedgerState state) {
+        TotalLedger ledger = new TotalLedger(queue, state);
         ledgers.put(queue, ledger);
         timers.set(queue, ledger.dueNanos());
     }
@@ -35,19 +35,16 @@ final class TotalLedgers {
     /** Returns when the latest of the restored states was written, in nanoseconds; 0 if there are none. */
     long lastWriteNanos() {
         return ledgers.values().stream()
-                .mapToLong(ledger -> ledger.state().clockNanos())
+                .mapToLong(ledger -> ledger.state().granted().clockNanos())
                 .max()
                 .orElse(0);
     }
 
-    boolean isEmpty() {
-        return ledgers.isEmpty();
-    }
-
     void receive(TotalReport report, long nowNanos) {
         TotalLedger ledger = ledgers.computeIfAbsent(
-                report.place().queue(), queue -> new TotalLedger(queue, TotalLedger.fresh(nowNanos)));
+                report.place().queue(), queue -> new TotalLedger(queue, LedgerState.fresh(nowNanos)));
         ledger.report(report, rules.of(report.place().queue()), nowNanos);
+        storeIfChanged(report.place().queue(), ledger);
         timers.set(report.place().queue(), Math.max(nowNanos, ledger.dueNanos()));
     }
 
@@ -62,12 +59,23 @@ final class TotalLedgers {
         TotalLedger ledger = ledgers.get(queue);
         QueueRules current = rules.of(queue);
         if (current != null && current.total() != null) {
-            ledger.setRules(current.total(), current.tiers(), nowNanos);
+            ledger.setRules(current, nowNanos);
         }
         for (TotalGrant grant : ledger.grant(nowNanos)) {
             effects.add(new QueueEffect.Sent(new QueueMessage.Granted(grant)));
         }
         settle(queue, ledger, nowNanos);
+    }
+
+    /** Puts changed bounds of what is in flight in force. Other changes take effect with the next report or grant. */
+    void refresh(long nowNanos) {
+        ledgers.forEach((queue, ledger) -> {
+            QueueRules current = rules.of(queue);
+            if (current != null && current.total() != null) {
+                ledger.setMostInFlight(current.total().inFlight());
+            }
+            timers.set(queue, Math.max(nowNanos, ledger.dueNanos()));
+        });
     }
 
     /** Sets the time of all ledgers back. */
@@ -86,10 +94,14 @@ final class TotalLedgers {
             effects.add(new QueueEffect.LedgerStored(queue, null));
             return;
         }
+        storeIfChanged(queue, ledger);
+        timers.set(queue, Math.max(nowNanos, ledger.dueNanos()));
+    }
+
+    private void storeIfChanged(String queue, TotalLedger ledger) {
         if (ledger.testAndClearChanged()) {
             effects.add(new QueueEffect.LedgerStored(queue, ledger.state()));
         }
-        timers.set(queue, Math.max(nowNanos, ledger.dueNanos()));
     }
 
     /** Returns when time is due to be granted; {@link DueTime#NEVER} if there are no ledgers. */

@@ -87,32 +87,25 @@ final class TotalReleases {
         }
     }
 
-    private void report(long nowNanos) {
-        report(backlog.requests(), nowNanos);
-    }
-
-    private void report(long waiting, long nowNanos) {
-        TotalReport report = total.report(waiting, nowNanos);
+    /** Sends a report if one is due; if nothing waits, the last one. */
+    void report(long nowNanos) {
+        TotalReport report = total.report(isPaused(), nowNanos);
         if (report != null) {
             effects.add(new QueueEffect.Sent(new QueueMessage.Reported(report)));
         }
     }
 
-    /** Reports to the ledger that nothing waits any more. */
-    void reportLast(long nowNanos) {
-        report(0, nowNanos);
-    }
-
-    /** Adds time that was granted to this partition. */
+    /** Adds time and slots that this partition was granted. */
     void receive(TotalGrant grant, long nowNanos) {
         total.receive(grant, nowNanos);
     }
 
     /** Returns when there is something to release or to report; {@link DueTime#NEVER} if nothing waits. */
     long dueNanos(long nowNanos) {
-        long nextNanos = isPaused() ? DueTime.NEVER : total.nextNanos(nowNanos);
+        boolean isPaused = isPaused();
+        long nextNanos = isPaused ? DueTime.NEVER : total.nextNanos(nowNanos);
         long dueNanos = nextNanos == DueTime.NEVER ? nextNanos : nextNanos - lookAheadNanos();
-        return Math.max(nowNanos, total.dueNanos(backlog.requests(), dueNanos));
+        return Math.max(nowNanos, total.dueNanos(dueNanos, isPaused, nowNanos));
     }
 
     /** Gives up the time that has passed while the queue was paused. */

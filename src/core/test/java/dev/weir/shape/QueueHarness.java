@@ -27,6 +27,7 @@ import dev.weir.shape.store.QueueStore.Place;
 import dev.weir.shape.store.QueueStore.Ticket;
 import dev.weir.shape.store.ScheduleKey;
 import dev.weir.shape.timer.TimerKey;
+import dev.weir.shape.total.LedgerState;
 import dev.weir.shape.total.OutflowState;
 import dev.weir.shape.view.QueueView;
 import java.util.ArrayList;
@@ -63,7 +64,7 @@ public final class QueueHarness {
     final List<QueueEffect.GivenUp> givenUp = new ArrayList<>();
     final Map<AttemptEnd, Integer> attemptEnds = new EnumMap<>(AttemptEnd.class);
     final Map<BucketId, BucketState> saved = new HashMap<>();
-    final Map<String, OutflowState> ledgers = new HashMap<>();
+    final Map<String, LedgerState> ledgers = new HashMap<>();
     final Map<BucketId, QueueOrders> orders = new HashMap<>();
     final Map<String, QueueState> savedQueues = new HashMap<>();
     final HeapQueueStore<TimerKey, BucketId> timers = new HeapQueueStore<>();
@@ -160,7 +161,7 @@ public final class QueueHarness {
             } else if (effect instanceof QueueEffect.QueueStored stored) {
                 putOrRemove(savedQueues, stored.queue(), stored.state());
             } else if (effect instanceof QueueEffect.LedgerStored stored) {
-                putOrRemove(ledgers, stored.queue(), stored.granted());
+                putOrRemove(ledgers, stored.queue(), stored.state());
             } else if (effect instanceof QueueEffect.OrdersStored stored) {
                 putOrRemove(orders, stored.target(), stored.orders());
             } else {

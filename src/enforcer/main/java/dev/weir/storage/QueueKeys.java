@@ -19,6 +19,7 @@ import java.util.List;
  * encoded as in {@link KeyCodec}. The key of a bucket starts with the number of its texts in one byte.
  *
  * <pre>
+ *   last loan      0xFE
  *   entry          queue  key of the bucket  tier of the flow  value of the flow  position
  *   ticket         queue  key of the bucket  client  request id
  *   expiry timer   queue  key of the bucket  tenth of a second  index
@@ -37,7 +38,9 @@ public final class QueueKeys {
     /** The byte before the key of a bucket in the key of its orders, likewise. */
     private static final byte ORDERS = Byte.MAX_VALUE - 1;
 
-    /** No text begins with this byte. */
+    /** No text begins with these bytes. */
+    private static final byte LAST_LOAN = (byte) 0xFE;
+
     private static final byte END = (byte) 0xFF;
 
     private QueueKeys() {}
@@ -102,6 +105,16 @@ public final class QueueKeys {
     /** Returns whether a key equals {@link #end}. */
     public static boolean isEnd(byte[] key) {
         return key.length == 1 && key[0] == END;
+    }
+
+    /** Returns the key of the number of the last loan to a removed queue. It sorts after the records of all queues. */
+    public static byte[] lastLoan() {
+        return new byte[] {LAST_LOAN};
+    }
+
+    /** Returns whether a key equals {@link #lastLoan}. */
+    public static boolean isLastLoan(byte[] key) {
+        return key.length == 1 && key[0] == LAST_LOAN;
     }
 
     /** Returns the queue that a key starts with. */

@@ -145,11 +145,14 @@ public final class StoredQueues implements Shaper.Tables {
             writeEnd();
             Bytes key = Bytes.wrap(QueueKeys.orders(ordered.target()));
             states.put(key, ordered.orders() == null ? null : QueueCodec.encode(ordered.orders()));
+        } else if (effect instanceof QueueEffect.LastLoanStored last) {
+            writeEnd();
+            states.put(Bytes.wrap(QueueKeys.lastLoan()), QueueCodec.encodeLastLoan(last.number()));
         } else {
             QueueEffect.LedgerStored ledger = (QueueEffect.LedgerStored) effect;
             writeEnd();
             Bytes key = Bytes.wrap(QueueKeys.ledger(ledger.queue()));
-            states.put(key, ledger.granted() == null ? null : QueueCodec.encode(ledger.granted()));
+            states.put(key, ledger.state() == null ? null : QueueCodec.encode(ledger.state()));
         }
     }
 
@@ -199,8 +202,12 @@ public final class StoredQueues implements Shaper.Tables {
             hasEnd = true;
             return;
         }
+        if (QueueKeys.isLastLoan(key)) {
+            read.accept(new QueueEffect.LastLoanStored(QueueCodec.decodeLastLoan(value)));
+            return;
+        }
         if (QueueKeys.isLedger(key)) {
-            read.accept(new QueueEffect.LedgerStored(QueueKeys.readQueue(key), QueueCodec.decodeOutflow(value)));
+            read.accept(new QueueEffect.LedgerStored(QueueKeys.readQueue(key), QueueCodec.decodeLedger(value)));
             return;
         }
         if (QueueKeys.isOrders(key)) {

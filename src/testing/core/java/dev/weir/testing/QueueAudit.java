@@ -10,6 +10,7 @@ import dev.weir.shape.OutflowPace;
 import dev.weir.shape.rules.BucketId;
 import dev.weir.shape.rules.QueueRules;
 import dev.weir.shape.rules.TierShare;
+import dev.weir.shape.rules.TotalRate;
 import java.util.ArrayList;
 import java.util.Arrays;
 import java.util.Collection;
@@ -354,14 +355,15 @@ public final class QueueAudit {
      * @param rules the rules of the queue, which must have been in force all the time
      */
     public List<String> total(QueueRules rules) {
-        if (rules.total() == null) {
+        if (rules.total() == null || rules.total().rate().isEmpty()) {
             return List.of();
         }
+        TotalRate rate = rules.total().rate().get();
         List<Release> all = bucketsOf(rules)
                 .flatMap(List::stream)
                 .sorted(Comparator.comparingLong(Release::releaseAtNanos))
                 .toList();
-        return pace(rules.total().limit(), rules.total().perMs(), 1, ROUNDED_NANOS, all);
+        return pace(rate.limit(), rate.perMs(), 1, ROUNDED_NANOS, all);
     }
 
     private static List<String> pace(long limit, long perMs, long burst, long toleranceNanos, List<Release> queue) {

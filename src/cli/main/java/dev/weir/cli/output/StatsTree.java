@@ -61,10 +61,7 @@ public final class StatsTree {
         }
         if (rules.isKeyed()) {
             if (rules.total() != null) {
-                putRate(
-                        tree.putObject("total"),
-                        rules.total().limit(),
-                        rules.total().perMs());
+                rules.total().rate().ifPresent(rate -> putRate(tree.putObject("total"), rate.limit(), rate.perMs()));
             }
             QueueStats.Spacing gaps = queue.spacing();
             tree.put("keys", gaps.keys());

@@ -167,9 +167,10 @@ public final class QueuesCommand implements Callable<Integer> {
         TextTable table = new TextTable("IN FLIGHT", "SLOTS", "OLDEST", "RETRIES");
         JsonNode inFlight = queue.get("state").path("inFlight");
         JsonNode most = queue.path("definition").path("max-in-flight");
+        JsonNode ofTotal = queue.path("definition").path("total").path("max-in-flight");
         long requests = inFlight.path("requests").asLong();
         long retries = inFlight.path("retries").asLong();
-        if (most.isMissingNode() && requests == 0 && retries == 0) {
+        if (most.isMissingNode() && ofTotal.isMissingNode() && requests == 0 && retries == 0) {
             return table;
         }
         boolean isOfEachKey = queue.get("state").path("keys").isNumber();
@@ -177,7 +178,9 @@ public final class QueuesCommand implements Callable<Integer> {
         JsonNode oldestMs = inFlight.path("oldestMs");
         table.add(
                 String.valueOf(requests),
-                inFlight.path("slots").asText() + of,
+                inFlight.path("slots").asText()
+                        + (ofTotal.isMissingNode() ? "" : " of " + ofTotal.asText() + " in all")
+                        + of,
                 oldestMs.isNumber() ? DurationsAndSizes.rounded(oldestMs.asLong()) : "-",
                 String.valueOf(retries));
         inFlight.path("tiers")
@@ -253,7 +256,7 @@ public final class QueuesCommand implements Callable<Integer> {
         JsonNode rate = state.get("rate");
         boolean isOfEachKey = !state.get("keys").isNull();
         JsonNode total = queue.path("definition").path("total");
-        String ofAll = total.isObject()
+        String ofAll = total.has("limit")
                 ? ", " + total.get("limit").asText() + "/" + total.get("per").asText() + " in all"
                 : "";
         table.add(

@@ -6,7 +6,8 @@ import dev.weir.event.Rejection;
 import dev.weir.event.Release;
 import dev.weir.shape.command.QueueOrders;
 import dev.weir.shape.rules.BucketId;
-import dev.weir.shape.total.OutflowState;
+import dev.weir.shape.total.InFlightLoan;
+import dev.weir.shape.total.LedgerState;
 
 /**
  * What an operation of a shaper has its caller do. The effects must be carried out in their order and before
@@ -70,9 +71,15 @@ public sealed interface QueueEffect {
     record OrdersStored(BucketId target, QueueOrders orders) implements StateStored {}
 
     /**
-     * Store what the ledger of a queue's total has granted.
+     * Store what the ledger of a queue's total has granted and lent.
      *
-     * @param granted null to delete it
+     * @param state null to delete it
      */
-    record LedgerStored(String queue, OutflowState granted) implements StateStored {}
+    record LedgerStored(String queue, LedgerState state) implements StateStored {}
+
+    /**
+     * Store the highest number of a loan that removed queues have received, see {@link InFlightLoan}. Later queues ignore
+     * these loans, even if one arrives again.
+     */
+    record LastLoanStored(long number) implements StateStored {}
 }

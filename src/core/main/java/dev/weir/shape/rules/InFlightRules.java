@@ -55,6 +55,13 @@ public record InFlightRules(
         return Math.max(1, Math.min(cost, most));
     }
 
+    /** Returns these rules with at most so many slots of each bucket. */
+    InFlightRules withAtMost(long slots) {
+        return slots >= most
+                ? this
+                : new InFlightRules(slots, ackTimeoutMs, maxDurationMs, maxAttempts, retryBackoffMs, caps);
+    }
+
     /** Returns these rules with other bounds of tiers and clients. */
     public InFlightRules withCaps(InFlightCaps others) {
         return new InFlightRules(most, ackTimeoutMs, maxDurationMs, maxAttempts, retryBackoffMs, others);

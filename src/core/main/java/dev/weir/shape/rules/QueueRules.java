@@ -28,7 +28,8 @@ import java.util.TreeMap;
  * @param key the key fields; if empty, all requests wait in one bucket
  * @param total the bounds of all buckets together, null if there are none; only with key fields
  * @param inFlight how many released requests of a bucket may be processed at the same time; null if workers do not
- *     acknowledge releases. Only with it, a queue can have {@linkplain #hasRate no rate}; not with a total
+ *     acknowledge releases. Only with it, a queue can have {@linkplain #hasRate no rate}, or a total can bound what is
+ *     in flight; a bucket has at most as many slots as the total
  */
 public record QueueRules(
         String id,
@@ -78,7 +79,7 @@ public record QueueRules(
         }
         if (total != null && key.isEmpty()) {
             throw new IllegalArgumentException(
-                    "total requires key; without it, limit and per apply to the whole queue already");
+                    "total requires key; without it, the bounds of the queue apply to all of it already");
         }
         int minPercent = tiers.values().stream().mapToInt(TierShare::minPercent).sum();
         if (minPercent > TierShare.MAX_PERCENT) {
@@ -88,8 +89,11 @@ public record QueueRules(
         if (total != null && minPercent > 0) {
             throw new IllegalArgumentException("tiers cannot have a min-share with total");
         }
-        if (total != null && inFlight != null) {
-            throw new IllegalArgumentException("max-in-flight cannot be combined with total");
+        if (total != null && total.inFlight().isPresent()) {
+            if (inFlight == null) {
+                throw new IllegalArgumentException("total.max-in-flight requires the slots of each bucket");
+            }
+            inFlight = inFlight.withAtMost(total.inFlight().getAsLong());
         }
         if (inFlight != null && inFlight.caps().ofClient().isPresent() && !fairBy.equals(DEFAULT_FAIR_BY)) {
             // requests with one value of another field leave in order, so those of a client could not be held back
@@ -176,10 +180,17 @@ public record QueueRules(
      * burst and {@value #MIN_COST_BOUND}; and not more than there are slots. A larger request would block all others.
      */
     public long maxCost() {
-        long ofBucket = inFlight == null
-                ? maxCost(limit, perMs, burst)
-                : Math.min(inFlight.most(), maxCost(limit, perMs, burst));
-        return total == null ? ofBucket : Math.min(ofBucket, maxCost(total.limit(), total.perMs(), burst));
+        return inFlight == null ? maxPacedCost() : Math.min(inFlight.most(), maxPacedCost());
+    }
+
+    /** Returns {@link #maxCost} by the rates. Requests that were admitted before there were so few slots can cost more. */
+    public long maxPacedCost() {
+        long ofBucket = maxCost(limit, perMs, burst);
+        return total == null || total.rate().isEmpty()
+                ? ofBucket
+                : Math.min(
+                        ofBucket,
+                        maxCost(total.rate().get().limit(), total.rate().get().perMs(), burst));
     }
 
     private static long maxCost(long limit, long perMs, long burst) {

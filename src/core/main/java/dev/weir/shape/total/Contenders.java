@@ -3,7 +3,6 @@ package dev.weir.shape.total;
 import dev.weir.shape.fair.KeyScheduler;
 import dev.weir.shape.rules.BucketId;
 import dev.weir.shape.rules.Flow;
-import dev.weir.shape.rules.Pacing;
 import dev.weir.shape.rules.TierShare;
 import dev.weir.shape.timer.TimerQueue;
 import dev.weir.shape.timer.WorkBudget;
@@ -195,6 +194,11 @@ public final class Contenders {
         return contending == null ? DueTime.NEVER : contending.soonestFirst.firstNanos();
     }
 
+    /** Returns the tokens that all buckets on the heap could release soon. */
+    public long tokens() {
+        return byTier.values().stream().mapToLong(TierContenders::tokens).sum();
+    }
+
     /**
      * Returns the buckets that are not needed soon: in the lowest tier with several, by descending time of their turn.
      */
@@ -305,19 +309,14 @@ public final class Contenders {
     /**
      * Returns the demands by tier, higher priorities first; tiers beyond a bound are added to the last one. Buckets
      * that are not on the heap are assumed to need as much as the average of those on the heap in their tier.
-     *
-     * @param pace the pace of each bucket
-     * @param total the pace of all together
-     * @param nowNanos the time of the report
      */
-    public List<TotalReport.Demand> demands(Pacing pace, Pacing total, long nowNanos) {
+    public List<TotalReport.Demand> demands(DemandScope scope) {
         List<DemandProfile> profiles = new ArrayList<>();
         WorkBudget looks = new WorkBudget(MAX_LOOKS);
         int names = TotalReport.MAX_NAME_CHARACTERS;
         for (TierContenders tier : byRank.values()) {
             boolean isBeyond = profiles.size() == TotalReport.MAX_DEMANDS;
-            DemandProfile profile =
-                    isBeyond ? profiles.get(profiles.size() - 1) : new DemandProfile(tier.tier, pace, total, nowNanos);
+            DemandProfile profile = isBeyond ? profiles.get(profiles.size() - 1) : new DemandProfile(tier.tier, scope);
             if (!isBeyond) {
                 profiles.add(profile);
             }

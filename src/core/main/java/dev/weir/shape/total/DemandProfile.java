@@ -26,24 +26,22 @@ final class DemandProfile {
     private static final long WINDOW_NANOS = 1_000_000_000;
 
     private final String tier;
-    private final Pacing pace;
-    private final Pacing total;
-    private final long nowNanos;
+    private final DemandScope scope;
     private final long mostTokens;
     private final List<Step> points = new ArrayList<>();
     private long dueTokens; // could be released now
+    private long leavingTokens; // could be released until the end of the look-ahead
     private long moreTokens;
     private long clients;
     private List<ClientKeys> largestClients = List.of();
     private long nextCost = 1;
     private long largestCost = 1;
 
-    DemandProfile(String tier, Pacing pace, Pacing total, long nowNanos) {
+    DemandProfile(String tier, DemandScope scope) {
         this.tier = tier;
-        this.pace = pace;
-        this.total = total;
-        this.nowNanos = nowNanos;
-        mostTokens = Math.max(1, total.tokensIn(WINDOW_NANOS));
+        this.scope = scope;
+        long ofRate = scope.total().map(total -> total.tokensIn(WINDOW_NANOS)).orElse(0L);
+        mostTokens = Math.max(1, Math.max(ofRate, scope.mostInFlight().orElse(0)));
     }
 
     /**
@@ -53,14 +51,15 @@ final class DemandProfile {
      * @return whether the next one has to be added too; otherwise its tokens suffice
      */
     boolean add(Contender contender, WorkBudget looks) {
-        long turnNanos = Math.max(nowNanos, contender.turnNanos());
+        long turnNanos = Math.max(scope.nowNanos(), contender.turnNanos());
         points.add(new Step(turnNanos, contender.atOnce()));
-        dueTokens += turnNanos == nowNanos ? contender.atOnce() : 0;
+        dueTokens += turnNanos == scope.nowNanos() ? contender.atOnce() : 0;
+        leavingTokens += turnNanos <= scope.horizonNanos() ? contender.atOnce() : 0;
         long later = contender.tokens() - contender.atOnce();
         long part = Math.max(contender.cost(), (later + PARTS - 1) / PARTS);
         Pacing.Arrival time = new Pacing.Arrival(turnNanos, 0);
         for (; later > 0; later -= part) {
-            time = pace.after(time, part);
+            time = scope.pace().after(time, part);
             points.add(new Step(time.ceilNanos(), Math.min(part, later)));
         }
         return dueTokens < mostTokens && looks.trySpend();
@@ -85,8 +84,26 @@ final class DemandProfile {
 
     TotalReport.Demand demand() {
         points.sort(Comparator.comparingLong(Step::fromNanos));
+        return new TotalReport.Demand(
+                tier,
+                clients,
+                largestClients,
+                Math.max(1, nextCost),
+                Math.max(1, largestCost),
+                scope.total().map(this::steps).orElse(List.of()),
+                scope.mostInFlight().isPresent() ? inFlight(scope.mostInFlight().getAsLong()) : InFlightDemand.NONE);
+    }
+
+    private InFlightDemand inFlight(long most) {
+        boolean isLeaving = points.isEmpty() || points.get(0).fromNanos() <= scope.horizonNanos();
+        long next = Math.min(most, Math.max(1, nextCost));
+        long sum = Math.min(most, leavingTokens + moreTokens);
+        return isLeaving ? new InFlightDemand(next, Math.max(next, sum)) : InFlightDemand.NONE;
+    }
+
+    private List<Step> steps(Pacing total) {
         List<Step> steps = new ArrayList<>();
-        long fromNanos = points.isEmpty() ? nowNanos : points.get(0).fromNanos();
+        long fromNanos = points.isEmpty() ? scope.nowNanos() : points.get(0).fromNanos();
         long tokens = moreTokens;
         Pacing.Arrival busyUntil = total.after(new Pacing.Arrival(fromNanos, 0), tokens);
         for (Step point : points) {
@@ -100,7 +117,6 @@ final class DemandProfile {
             busyUntil = total.after(busyUntil, point.tokens());
         }
         steps.add(new Step(fromNanos, Math.max(1, tokens)));
-        return new TotalReport.Demand(
-                tier, clients, largestClients, Math.max(1, nextCost), Math.max(1, largestCost), steps);
+        return steps;
     }
 }

@@ -59,13 +59,7 @@ public final class HeldTime {
 
     /** Adds granted time. */
     public void add(TotalGrant grant) {
-        if (!grant.rate().equals(rate)) {
-            if (rate != null && grant.rate().isFasterThan(rate)) {
-                intervals.clear(); // the ledger grants this time again, by the new pace
-            }
-            rate = grant.rate();
-            pacing = rate.pacing();
-        }
+        grant.rate().ifPresent(this::setRate);
         for (GrantedRun run : grant.runs()) {
             Interval added = new Interval(pacing, run.start(), pacing.after(run.start(), run.tokens()));
             Map.Entry<Long, Interval> before = intervals.floorEntry(run.start().ceilNanos());
@@ -75,6 +69,17 @@ public final class HeldTime {
                 put(added);
             }
         }
+    }
+
+    private void setRate(TotalRate newRate) {
+        if (newRate.equals(rate)) {
+            return;
+        }
+        if (rate != null && newRate.isFasterThan(rate)) {
+            intervals.clear(); // the ledger grants this time again, by the new pace
+        }
+        rate = newRate;
+        pacing = rate.pacing();
     }
 
     /** Returns the demands that the unused time does not cover. */

@@ -5,17 +5,20 @@ import dev.weir.shape.rules.Flow;
 import dev.weir.shape.rules.Pacing;
 import dev.weir.shape.rules.QueuePartition;
 import dev.weir.shape.rules.QueueRules;
-import dev.weir.shape.rules.QueueTotal;
 import dev.weir.shape.rules.TierShare;
 import dev.weir.shape.rules.TotalRate;
 import dev.weir.shape.timer.TimerQueue;
 import dev.weir.shape.total.TotalReport.LeasedTime;
+import dev.weir.time.DueTime;
 import java.util.ArrayDeque;
 import java.util.ArrayList;
 import java.util.Deque;
 import java.util.Iterator;
 import java.util.List;
 import java.util.Map;
+import java.util.Optional;
+import java.util.OptionalLong;
+import java.util.Set;
 import java.util.TreeMap;
 
 /**
@@ -45,6 +48,9 @@ import java.util.TreeMap;
  * demand is granted evenly to all partitions on which requests wait, so that a request that arrives later need not
  * wait for a grant. A single partition is granted the time of one more request ahead, so that it can always choose
  * which one leaves next.
+ *
+ * <p>If the total bounds what is in flight, the ledger also lends the slots for it, see {@link InFlightLender}. A
+ * partition reports demand for time only for requests that have such slots.
  *
  * <p>Time is an argument, in nanoseconds of queue time on the ledger's partition. Handling a report takes O(tiers · log
  * n); a grant takes O(log n) for each of at most 2,000 pieces.
@@ -111,35 +117,31 @@ public final class TotalLedger {
     private final FairScheduler scheduler; // has the flows whose demand has begun
     private final ClientWeights weights = new ClientWeights();
     private final TimerQueue<Flow> upcoming = new TimerQueue<>(); // those whose demand has not
+    private final InFlightLender lender;
     private Map<String, TierShare> tiers;
-    private TotalRate rate;
-    private Pacing pacing;
+    private TotalRate rate; // null if the total has none
+    private Pacing pacing; // of the rate
     private final GrantedTime granted;
+    private boolean hasInFlight; // whether requests occupy slots until they end
     private int nextSpare;
     private boolean isChanged;
 
     /**
      * Creates a ledger without reports.
      *
-     * @param given the time granted so far; its sequence is the number of the last run
+     * @param given what was granted and lent so far
      */
-    public TotalLedger(String queue, OutflowState given) {
+    public TotalLedger(String queue, LedgerState given) {
         this.queue = queue;
-        granted = new GrantedTime(given);
+        granted = new GrantedTime(given.granted());
+        lender = new InFlightLender(given);
         scheduler = new FairScheduler(Map.of());
         tiers = Map.of();
     }
 
-    /**
-     * Returns the state of a ledger that has granted nothing. Its runs have higher numbers than those of earlier ones.
-     */
-    public static OutflowState fresh(long nowNanos) {
-        return new OutflowState(new Pacing.Arrival(nowNanos, 0), nowNanos, Math.max(0, nowNanos), nowNanos);
-    }
-
-    /** Returns the time granted so far. */
-    public OutflowState state() {
-        return granted.state();
+    /** Returns what was granted and lent so far. */
+    public LedgerState state() {
+        return new LedgerState(granted.state(), lender.lastLoan(), lender.lent());
     }
 
     /** Returns whether {@link #state} has changed since the last call. */
@@ -150,19 +152,37 @@ public final class TotalLedger {
     }
 
     /**
-     * Returns whether there is no demand and all granted time is in the past, so that a new ledger would behave
-     * the same.
+     * Returns whether there is no demand, nothing is lent and all granted time is in the past, so that a new ledger would
+     * behave the same.
      */
     public boolean isIdle(long nowNanos) {
-        return partitions.isEmpty() && granted.nextNanos() <= nowNanos;
+        return partitions.isEmpty() && lender.isIdle() && granted.nextNanos() <= nowNanos;
     }
 
     /** Sets the total and the shares. Granted time is kept by its partitions, unless the total became faster. */
-    public void setRules(QueueTotal total, Map<String, TierShare> newTiers, long nowNanos) {
-        setPace(total.rate(), nowNanos);
-        if (newTiers != tiers) {
-            tiers = newTiers;
+    public void setRules(QueueRules rules, long nowNanos) {
+        setRate(rules.total().rate(), nowNanos);
+        setMostInFlight(rules.total().inFlight());
+        hasInFlight = rules.inFlight() != null;
+        if (rules.tiers() != tiers) {
+            tiers = rules.tiers();
             scheduler.setShares(tiers);
+            lender.setShares(tiers);
+        }
+    }
+
+    /** Sets the slots of all partitions; empty for no bound. */
+    public void setMostInFlight(OptionalLong most) {
+        lender.setMost(most);
+    }
+
+    private void setRate(Optional<TotalRate> newRate, long nowNanos) {
+        if (newRate.isPresent()) {
+            setPace(newRate.get(), nowNanos);
+        } else if (rate != null) {
+            partitions.values().forEach(holder -> replace(holder, Map.of()));
+            rate = null;
+            pacing = null;
         }
     }
 
@@ -189,9 +209,10 @@ public final class TotalLedger {
      */
     public void report(TotalReport report, QueueRules rules, long nowNanos) {
         if (rules != null && rules.total() != null) {
-            setRules(rules.total(), rules.tiers(), nowNanos);
-        } else {
-            setPace(report.rate(), nowNanos);
+            setRules(rules, nowNanos);
+        } else if (report.waiting() > 0 || report.rate().isPresent()) { // otherwise, it has no total any more
+            setRate(report.rate(), nowNanos);
+            lender.setMost(report.claim().most());
         }
         PartitionState holder = partitions.computeIfAbsent(report.place().partition(), PartitionState::new);
         holder.reportedNanos = nowNanos;
@@ -210,9 +231,13 @@ public final class TotalLedger {
         List<LeasedTime> underWay =
                 holder.unacknowledged.stream().map(SentRun::time).toList();
         weights.count(holder.partition, report.demands());
-        long maxCost = rules == null ? Long.MAX_VALUE : rules.maxCost();
+        lender.report(holder.partition, report.claim(), report.demands(), weights);
+        isChanged |= lender.testAndClearChanged();
+        long maxCost = rules == null ? Long.MAX_VALUE : rules.maxPacedCost();
         Map<String, PendingDemand> wants = new TreeMap<>();
-        for (TotalReport.Demand demand : TotalReport.uncovered(report.demands(), underWay, pacing)) {
+        List<TotalReport.Demand> uncovered =
+                pacing == null ? List.of() : TotalReport.uncovered(report.demands(), underWay, pacing);
+        for (TotalReport.Demand demand : uncovered) {
             if (!demand.steps().isEmpty()) {
                 PendingDemand want = new PendingDemand(demand.withCostsUpTo(maxCost), pacing, weights.weight(demand));
                 wants.put(demand.tier(), want);
@@ -274,12 +299,18 @@ public final class TotalLedger {
     }
 
     /**
-     * Returns when time has to be granted; if no partition has demand, when the ledger becomes
-     * {@linkplain #isIdle idle}.
+     * Returns when time has to be granted or slots lent; if no partition has demand, when the ledger becomes
+     * {@linkplain #isIdle idle}, {@link DueTime#NEVER} if that depends on the partitions.
      */
     public long dueNanos() {
+        if (lender.hasNews()) {
+            return granted.state().clockNanos() + SHORT_GRANT_INTERVAL_MS * NANOS_PER_MS;
+        }
         if (partitions.isEmpty()) {
-            return granted.nextNanos();
+            return lender.isIdle() ? granted.nextNanos() : DueTime.NEVER;
+        }
+        if (pacing == null) {
+            return granted.state().clockNanos() + GRANT_INTERVAL_MS * NANOS_PER_MS;
         }
         long nextNanos = Math.max(granted.nextNanos(), scheduler.next().isPresent() ? 0 : upcoming.firstNanos());
         boolean isShort = nextNanos < granted.state().clockNanos() + (leadMs() + GRANT_INTERVAL_MS) * NANOS_PER_MS;
@@ -289,31 +320,49 @@ public final class TotalLedger {
     /** Grants time, up to a little ahead of now. */
     public List<TotalGrant> grant(long nowNanos) {
         removeSilent(nowNanos);
-        if (partitions.isEmpty()) {
-            return List.of(); // a restored ledger may have no pace yet
+        if (partitions.isEmpty() && lender.isIdle()) {
+            return List.of();
         }
+        if (!partitions.isEmpty() && pacing != null) { // a restored ledger may have no pace yet
+            grantTime(nowNanos);
+        }
+        granted.advanceClock(nowNanos);
+        lender.lend();
+        isChanged = true;
+        return grants(nowNanos);
+    }
+
+    private void grantTime(long nowNanos) {
         long leadNanos = leadMs() * NANOS_PER_MS;
         long untilNanos = nowNanos + leadNanos + 2 * GRANT_INTERVAL_MS * NANOS_PER_MS;
-        granted.startAt(nowNanos + leadNanos - CATCH_UP_MS * NANOS_PER_MS);
+        // slots in flight may be free only now, so that time in the past would be of no use
+        long catchUpMs = hasInFlight ? -CATCH_UP_MS : CATCH_UP_MS;
+        granted.startAt(nowNanos + leadNanos - catchUpMs * NANOS_PER_MS);
         granted.advanceClock(nowNanos);
         grantUntil(untilNanos, nowNanos + leadNanos);
-        isChanged = true;
+    }
+
+    private List<TotalGrant> grants(long nowNanos) {
+        Set<Integer> uninformed = lender.uninformed(nowNanos);
         List<TotalGrant> grants = new ArrayList<>();
         long waiting =
                 partitions.values().stream().mapToLong(holder -> holder.waiting).sum();
         for (PartitionState holder : partitions.values()) {
             boolean isDue = !holder.isTold
                     || nowNanos - holder.toldNanos >= REPORT_INTERVAL_MS * NANOS_PER_MS
-                    || holder.toldNanos > nowNanos;
+                    || holder.toldNanos > nowNanos
+                    || uninformed.contains(holder.partition);
             if (!holder.runs.isEmpty() || isDue) {
+                uninformed.remove(holder.partition);
                 grants.add(new TotalGrant(
                         new QueuePartition(queue, holder.partition),
                         holder.number,
                         nowNanos / NANOS_PER_MS,
-                        rate,
+                        Optional.ofNullable(rate),
                         waiting - holder.waiting,
                         weights.weights(holder.partition),
-                        holder.runs));
+                        holder.runs,
+                        lender.tell(holder.partition, nowNanos)));
                 holder.isTold = true;
                 holder.toldNanos = nowNanos;
                 for (GrantedRun run : holder.runs) {
@@ -325,7 +374,21 @@ public final class TotalLedger {
                 holder.endOfRuns = null;
             }
         }
+        uninformed.forEach(partition -> grants.add(toSilent(partition, waiting, nowNanos)));
         return grants;
+    }
+
+    /** Returns a grant for a partition on which nothing waits. */
+    private TotalGrant toSilent(int partition, long waiting, long nowNanos) {
+        return new TotalGrant(
+                new QueuePartition(queue, partition),
+                0,
+                nowNanos / NANOS_PER_MS,
+                Optional.empty(),
+                waiting,
+                List.of(),
+                List.of(),
+                lender.tell(partition, nowNanos));
     }
 
     /** Sets the time back, because it was wrong. Granted time keeps its distance from now. */
@@ -345,6 +408,7 @@ public final class TotalLedger {
             PartitionState holder = all.next();
             if (nowNanos - holder.reportedNanos > REPORT_TIMEOUT_MS * NANOS_PER_MS) {
                 replace(holder, Map.of());
+                lender.forgetDemands(holder.partition);
                 weights.count(holder.partition, List.of());
                 all.remove();
             }

@@ -10,23 +10,26 @@ import java.util.Optional;
 /**
  * The demand of a partition for the total of a queue. It replaces the partition's last report.
  *
- * @param place the queue, and the partition that needs time
- * @param rate the total by the partition's rules; the ledger uses it if the queue was deleted
+ * @param place the queue, and the partition that needs time or slots
+ * @param rate the rate of the total by the partition's rules, empty if it has none; the ledger uses it if the queue was
+ *     deleted
  * @param lagMs how long grants have recently taken from the ledger to the partition, by queue time on both sides
  * @param waiting the number of requests that wait in all keys; 0 if the partition needs nothing more
  * @param grant the number of the last grant that it received, 0 if none
  * @param returned leased time that the partition will not use
  * @param demands the demands that its leased time does not cover, by tier of the first request of each key, higher
  *     priorities first
+ * @param claim the slots that its requests in flight may occupy
  */
 public record TotalReport(
         QueuePartition place,
-        TotalRate rate,
+        Optional<TotalRate> rate,
         long lagMs,
         long waiting,
         long grant,
         Optional<LeasedTime> returned,
-        List<Demand> demands) {
+        List<Demand> demands,
+        InFlightClaim claim) {
 
     /** The most tiers that are reported separately. */
     public static final int MAX_DEMANDS = 64;
@@ -58,6 +61,7 @@ public record TotalReport(
      * @param nextCost the cost of the request that leaves next
      * @param largestCost the largest cost of a first request
      * @param steps the tokens that they could release, by ascending time
+     * @param inFlight the slots that they need in flight
      */
     public record Demand(
             String tier,
@@ -65,11 +69,23 @@ public record TotalReport(
             List<ClientKeys> largestClients,
             long nextCost,
             long largestCost,
-            List<Step> steps) {
+            List<Step> steps,
+            InFlightDemand inFlight) {
 
         public Demand {
             largestClients = List.copyOf(largestClients);
             steps = List.copyOf(steps);
+        }
+
+        /** Creates a demand for a total that does not bound what is in flight. */
+        public Demand(
+                String tier,
+                long clients,
+                List<ClientKeys> largestClients,
+                long nextCost,
+                long largestCost,
+                List<Step> steps) {
+            this(tier, clients, largestClients, nextCost, largestCost, steps, InFlightDemand.NONE);
         }
 
         /**
@@ -84,11 +100,21 @@ public record TotalReport(
         /** Returns this demand with lower costs where they exceed what the queue admits. */
         Demand withCostsUpTo(long most) {
             return new Demand(
-                    tier, clients, largestClients, Math.min(nextCost, most), Math.min(largestCost, most), steps);
+                    tier,
+                    clients,
+                    largestClients,
+                    Math.min(nextCost, most),
+                    Math.min(largestCost, most),
+                    steps,
+                    inFlight);
         }
 
         private Demand withSteps(List<Step> newSteps) {
-            return new Demand(tier, clients, largestClients, nextCost, largestCost, newSteps);
+            return new Demand(tier, clients, largestClients, nextCost, largestCost, newSteps, inFlight);
+        }
+
+        private Demand withInFlight(InFlightDemand other) {
+            return new Demand(tier, clients, largestClients, nextCost, largestCost, steps, other);
         }
 
         /** Returns the tokens of all steps. */
@@ -115,6 +141,54 @@ public record TotalReport(
 
     public TotalReport {
         demands = List.copyOf(demands);
+    }
+
+    /** Creates a report about a total that does not bound what is in flight. */
+    public TotalReport(
+            QueuePartition place,
+            TotalRate rate,
+            long lagMs,
+            long waiting,
+            long grant,
+            Optional<LeasedTime> returned,
+            List<Demand> demands) {
+        this(place, Optional.of(rate), lagMs, waiting, grant, returned, demands, InFlightClaim.NONE);
+    }
+
+    /** Returns the report of a partition that needs nothing. */
+    public static TotalReport ofNoDemand(QueuePartition place, InFlightClaim claim) {
+        return new TotalReport(place, Optional.empty(), 0, 0, 0, Optional.empty(), List.of(), claim);
+    }
+
+    /** Returns the demands with what they need in flight beyond some slots. Those of higher priorities use them first. */
+    public static List<Demand> beyondInFlight(List<Demand> demands, long slots) {
+        List<Demand> beyond = new ArrayList<>();
+        long left = slots;
+        for (Demand demand : demands) {
+            beyond.add(demand.withInFlight(demand.inFlight.beyond(left)));
+            left -= Math.min(left, demand.inFlight.sum());
+        }
+        return beyond;
+    }
+
+    /** Returns the demands with the tokens of one tier only, and of these so many. */
+    public static List<Demand> ofTier(String tier, long tokens, List<Demand> demands) {
+        return demands.stream()
+                .map(demand -> demand.withSteps(demand.tier.equals(tier) ? first(tokens, demand.steps) : List.of()))
+                .toList();
+    }
+
+    private static List<Step> first(long tokens, List<Step> steps) {
+        List<Step> first = new ArrayList<>();
+        long left = tokens;
+        for (Step step : steps) {
+            long part = Math.min(left, step.tokens);
+            if (part > 0) {
+                first.add(new Step(step.fromNanos, part));
+                left -= part;
+            }
+        }
+        return first;
     }
 
     /**

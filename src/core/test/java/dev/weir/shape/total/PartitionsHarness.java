@@ -4,6 +4,7 @@ import static dev.weir.shape.QueueHarness.MS;
 
 import dev.weir.decision.state.IdempotencyCache;
 import dev.weir.decision.state.KeyValueTable;
+import dev.weir.event.Acknowledgement;
 import dev.weir.event.Admission;
 import dev.weir.event.Decision;
 import dev.weir.event.PolicyVersion;
@@ -48,9 +49,10 @@ final class PartitionsHarness {
     final List<Shaper> shapers = new ArrayList<>();
     final List<Map<BucketId, BucketState>> saved = new ArrayList<>();
     final List<Map<BucketId, QueueStore>> tables = new ArrayList<>();
-    final List<Map<String, OutflowState>> ledgers = new ArrayList<>();
+    final List<Map<String, LedgerState>> ledgers = new ArrayList<>();
     final List<Map<String, QueueState>> queues = new ArrayList<>();
     final List<HeapQueueStore<TimerKey, BucketId>> timers = new ArrayList<>();
+    final Map<Integer, Long> lastLoans = new HashMap<>();
     final PriorityQueue<Message> underWay =
             new PriorityQueue<>(Comparator.comparingLong(Message::atMs).thenComparingLong(Message::order));
     final Map<Integer, Long> arrivals = new HashMap<>();
@@ -123,6 +125,7 @@ final class PartitionsHarness {
                 queues.get(partition).forEach((id, state) -> read.accept(new QueueEffect.QueueStored(id, state)));
                 saved.get(partition).forEach((id, state) -> read.accept(new QueueEffect.BucketStored(id, state)));
                 ledgers.get(partition).forEach((id, is) -> read.accept(new QueueEffect.LedgerStored(id, is)));
+                read.accept(new QueueEffect.LastLoanStored(lastLoans.getOrDefault(partition, 0L)));
             }
 
             @Override
@@ -144,7 +147,9 @@ final class PartitionsHarness {
             } else if (effect instanceof QueueEffect.QueueStored stored) {
                 QueueHarness.putOrRemove(queues.get(partition), stored.queue(), stored.state());
             } else if (effect instanceof QueueEffect.LedgerStored stored) {
-                QueueHarness.putOrRemove(ledgers.get(partition), stored.queue(), stored.granted());
+                QueueHarness.putOrRemove(ledgers.get(partition), stored.queue(), stored.state());
+            } else if (effect instanceof QueueEffect.LastLoanStored last) {
+                lastLoans.put(partition, last.number());
             } else if (effect instanceof QueueEffect.Sent sent) {
                 send(
                         sent.message() instanceof QueueMessage.Granted granted
@@ -199,6 +204,36 @@ final class PartitionsHarness {
                 Admission.of(request, "q", new PolicyVersion("p", 1), null).withKey(rules.keyOf(request));
         int partition = Math.floorMod(key.hashCode(), shapers.size());
         carryOut(partition, shapers.get(partition).admit(admission, requests, nanos(partition) / MS, nanos(partition)));
+    }
+
+    /** Ends the attempt of a release, as its worker does. */
+    void complete(Release release) {
+        Request request = Request.builder(release.requestId(), release.client())
+                .kind(RequestKind.COMPLETE)
+                .acknowledgement(
+                        new Acknowledgement(release.attempt().receipt(), Acknowledgement.Result.DONE, null, null))
+                .source(0, 0)
+                .build();
+        Admission admission = Admission.acknowledgement(request);
+        int partition = Math.floorMod(release.key().get("k").hashCode(), shapers.size());
+        carryOut(partition, shapers.get(partition).admit(admission, requests, nanos(partition) / MS, nanos(partition)));
+    }
+
+    /** Returns the slots that requests in flight occupy on all partitions. */
+    long slotsInFlight() {
+        long slots = 0;
+        for (Map<BucketId, QueueStore> ofPartition : tables) {
+            for (QueueStore store : ofPartition.values()) {
+                for (QueueEntry entry :
+                        ((HeapQueueStore<QueueStore.Place, QueueEntry>) store.entries()).entries.values()) {
+                    slots += entry instanceof QueueEntry.Attempted attempted
+                                    && attempted.phase() instanceof QueueEntry.Phase.InFlight lasting
+                            ? lasting.slots()
+                            : 0;
+                }
+            }
+        }
+        return slots;
     }
 
     /** Restarts a partition, which loses what it has in memory. */

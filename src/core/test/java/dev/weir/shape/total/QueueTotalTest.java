@@ -26,6 +26,7 @@ import dev.weir.shape.rules.TotalRate;
 import java.util.List;
 import java.util.Map;
 import java.util.Optional;
+import java.util.OptionalLong;
 import java.util.TreeMap;
 import org.junit.jupiter.api.Tag;
 import org.junit.jupiter.api.Test;
@@ -386,7 +387,7 @@ class QueueTotalTest {
 
     @Test
     void a_report_without_waiting_requests_cancels_earlier_demand() {
-        TotalLedger ledger = new TotalLedger("q", TotalLedger.fresh(0));
+        TotalLedger ledger = new TotalLedger("q", LedgerState.fresh(0));
         QueueRules rules = rules(10, total(10), Map.of());
         List<TotalReport.Demand> demands =
                 List.of(new TotalReport.Demand("gold", 1, List.of(), 1, 1, List.of(new TotalReport.Step(0, 5))));
@@ -414,7 +415,8 @@ class QueueTotalTest {
         contenders.put(
                 new BucketId("q", List.of("k", "gold")), new Contenders.Contender(new Flow("gold", "c"), 0, 7, 10, 10));
         Pacing pacing = Pacing.of(10, 1_000, 1);
-        List<TotalReport.Demand> demands = contenders.demands(pacing, pacing, 0);
+        List<TotalReport.Demand> demands =
+                contenders.demands(new DemandScope(pacing, Optional.of(pacing), OptionalLong.empty(), 0, 0));
         assertThat(demands).hasSize(TotalReport.MAX_DEMANDS);
         assertThat(demands.get(0))
                 .isEqualTo(new TotalReport.Demand("gold", 1, List.of(), 7, 7, List.of(new TotalReport.Step(0, 10))));

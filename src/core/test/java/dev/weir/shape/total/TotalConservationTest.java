@@ -65,7 +65,9 @@ class TotalConservationTest {
             Map<String, Integer> left = new HashMap<>();
             Map<String, Double> arrivals = new HashMap<>(); // of GCRA
             double keyToken = load.rules.perMs() * (double) MS / load.rules.limit();
-            double token = total.perMs() * (double) MS / total.limit();
+            double token = total.rate().get().perMs()
+                    * (double) MS
+                    / total.rate().get().limit();
             double free = 0; // all times are relative to the start, so that doubles are exact enough
             long longest = 0;
             long sum = 0;

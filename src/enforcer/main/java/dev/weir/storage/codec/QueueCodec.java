@@ -11,10 +11,13 @@ import dev.weir.shape.rules.Pacing;
 import dev.weir.shape.rules.QueueRules;
 import dev.weir.shape.rules.QueueTotal;
 import dev.weir.shape.rules.TierShare;
+import dev.weir.shape.rules.TotalRate;
 import dev.weir.shape.store.QueueEntry;
 import dev.weir.shape.store.QueueStore.ExpiryTimer;
 import dev.weir.shape.store.QueueStore.Place;
 import dev.weir.shape.store.ScheduleKey;
+import dev.weir.shape.total.InFlightLoan;
+import dev.weir.shape.total.LedgerState;
 import dev.weir.shape.total.OutflowState;
 import dev.weir.wire.AdmissionAvro;
 import java.util.ArrayList;
@@ -37,8 +40,10 @@ import java.util.TreeMap;
  *   key of a schedule  version  time  number
  *   queue    version  id  version  limit  per  burst  capacity  max-wait  look-ahead
  *            tiers (n × name priority± weight least share)  fair-by  key (n × name)
- *            flags  total (with flag 1: limit per capacity)
- *            in flight (with flag 2: slots ack-timeout max-duration max-attempts retry-backoff caps)  epoch
+ *            flags  total (with flag 1: flags, with flag 1: limit per, with flag 2: slots, capacity)
+ *            in flight (with flag 2: slots ack-timeout max-duration max-attempts retry-backoff caps)  epoch  loan
+ *   loan     number slots; the number of the last one to a removed queue: version number
+ *   ledger   outflow  number of the last loan  n × partition loan over
  *   caps     n × tier slots, slots of a client (0 for no bound)
  *   orders   version  flags  origins of those of pause, drain (flags 1, 2)  with flag 4: number  origin of a purge
  *   origin   author (0, or 1 text)  reason  at±
@@ -61,6 +66,9 @@ public final class QueueCodec {
     private static final int PAUSED = 1;
     private static final int DRAINING = 2;
     private static final int PURGE = 4;
+
+    private static final int TOTAL_RATE = 1;
+    private static final int TOTAL_SLOTS = 2;
 
     private static final int EXPIRY_TIMER = 1;
     private static final int TICKET = 2;
@@ -207,9 +215,7 @@ public final class QueueCodec {
         InFlightRules inFlight = rules.inFlight();
         out.writeByte((rules.total() == null ? 0 : HAS_TOTAL) | (inFlight == null ? 0 : HAS_IN_FLIGHT));
         if (rules.total() != null) {
-            out.write(rules.total().limit());
-            out.write(rules.total().perMs());
-            out.write(rules.total().capacity());
+            write(rules.total(), out);
         }
         if (inFlight != null) {
             out.write(inFlight.most());
@@ -220,7 +226,36 @@ public final class QueueCodec {
             write(inFlight.caps(), out);
         }
         out.write(state.epoch());
+        write(state.borrowed(), out);
         return out.written();
+    }
+
+    private static void write(QueueTotal total, StateBytes out) {
+        out.writeByte(
+                (total.rate().isPresent() ? TOTAL_RATE : 0) | (total.inFlight().isPresent() ? TOTAL_SLOTS : 0));
+        total.rate().ifPresent(rate -> {
+            out.write(rate.limit());
+            out.write(rate.perMs());
+        });
+        total.inFlight().ifPresent(out::write);
+        out.write(total.capacity());
+    }
+
+    private static QueueTotal readTotal(StateBytes in) {
+        int flags = in.readByte();
+        return new QueueTotal(
+                (flags & TOTAL_RATE) == 0 ? Optional.empty() : Optional.of(new TotalRate(in.read(), in.read())),
+                (flags & TOTAL_SLOTS) == 0 ? OptionalLong.empty() : OptionalLong.of(in.read()),
+                in.read());
+    }
+
+    private static void write(InFlightLoan loan, StateBytes out) {
+        out.write(loan.number());
+        out.write(loan.slots());
+    }
+
+    private static InFlightLoan readLoan(StateBytes in) {
+        return new InFlightLoan(in.read(), in.read());
     }
 
     public static QueueState decodeQueue(byte[] bytes) {
@@ -243,7 +278,7 @@ public final class QueueCodec {
             key.add(in.readText());
         }
         int flags = in.readByte();
-        QueueTotal total = (flags & HAS_TOTAL) == 0 ? null : new QueueTotal(in.read(), in.read(), in.read());
+        QueueTotal total = (flags & HAS_TOTAL) == 0 ? null : readTotal(in);
         InFlightRules inFlight = (flags & HAS_IN_FLIGHT) == 0 ? null : readInFlight(in);
         QueueRules rules = new QueueRules(
                 id,
@@ -259,7 +294,7 @@ public final class QueueCodec {
                 key,
                 total,
                 inFlight);
-        return new QueueState(rules, in.read());
+        return new QueueState(rules, in.read(), readLoan(in));
     }
 
     public static byte[] encode(QueueOrders orders) {
@@ -321,15 +356,38 @@ public final class QueueCodec {
         return new InFlightCaps(ofTier, ofClient == 0 ? OptionalLong.empty() : OptionalLong.of(ofClient));
     }
 
-    public static byte[] encode(OutflowState outflow) {
+    public static byte[] encode(LedgerState ledger) {
         StateBytes out = StateBytes.toWrite(VERSION);
-        write(outflow, out);
+        write(ledger.granted(), out);
+        out.write(ledger.lastLoan());
+        out.write(ledger.lent().size());
+        new TreeMap<>(ledger.lent()).forEach((partition, lent) -> {
+            out.write(partition);
+            write(lent.loan(), out);
+            out.write(lent.over());
+        });
         return out.written();
     }
 
-    public static OutflowState decodeOutflow(byte[] bytes) {
+    public static LedgerState decodeLedger(byte[] bytes) {
         StateBytes in = StateBytes.toRead(bytes, VERSION, "a ledger's state");
-        return readOutflow(in);
+        OutflowState granted = readOutflow(in);
+        long lastLoan = in.read();
+        Map<Integer, LedgerState.Lent> lent = new HashMap<>();
+        for (long left = in.read(); left > 0; left--) {
+            lent.put((int) in.read(), new LedgerState.Lent(readLoan(in), in.read()));
+        }
+        return new LedgerState(granted, lastLoan, lent);
+    }
+
+    public static byte[] encodeLastLoan(long number) {
+        StateBytes out = StateBytes.toWrite(VERSION);
+        out.write(number);
+        return out.written();
+    }
+
+    public static long decodeLastLoan(byte[] bytes) {
+        return StateBytes.toRead(bytes, VERSION, "the number of a loan").read();
     }
 
     static void write(OutflowState outflow, StateBytes out) {

@@ -9,10 +9,16 @@ import dev.weir.shape.command.QueueCommand.Action;
 import dev.weir.shape.effect.QueueMessage;
 import dev.weir.shape.rules.BucketId;
 import dev.weir.shape.rules.Flow;
+import dev.weir.shape.rules.InFlightRules;
 import dev.weir.shape.rules.Pacing;
 import dev.weir.shape.rules.QueuePartition;
 import dev.weir.shape.rules.TotalRate;
 import dev.weir.shape.total.GrantedRun;
+import dev.weir.shape.total.InFlightClaim;
+import dev.weir.shape.total.InFlightDemand;
+import dev.weir.shape.total.InFlightGrant;
+import dev.weir.shape.total.InFlightGrant.Recall;
+import dev.weir.shape.total.InFlightLoan;
 import dev.weir.shape.total.TotalGrant;
 import dev.weir.shape.total.TotalReport;
 import dev.weir.shape.total.TotalReport.LeasedTime;
@@ -20,6 +26,7 @@ import dev.weir.wire.AdmissionAvro;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.Optional;
+import java.util.OptionalLong;
 import java.util.UUID;
 
 /**
@@ -29,11 +36,14 @@ import java.util.UUID;
  *
  * <pre>
  *   marker     0     task!!  sent-at±  partition
- *   report     1     queue  partition  limit  per  lag  waiting  grant  returned (0 or 1 × from± until±)
+ *   report     1     queue  partition  rate  lag  waiting  grant  returned (0 or 1 × from± until±)
  *                    demands (n × tier clients  largest-clients (n × client keys)  next-cost largest-cost
- *                    steps (n × from± tokens))
- *   grant      2     queue  partition  number  sent-at±  limit  per  waiting-elsewhere
- *                    weights (n × tier client weight)  runs (n × start± part slots)
+ *                    steps (n × from± tokens)  slots of the next one and of all)  most slots (0 for no bound)  loan  over
+ *   grant      2     queue  partition  number  sent-at±  rate  waiting-elsewhere
+ *                    weights (n × tier client weight)  runs (n × start± part tokens)
+ *                    loan  recall (0 none, 1 freed, 2 all)
+ *   rate       0 or 1 × limit per
+ *   loan       number slots
  *   command    3     queue  key (n × text)  action (0 pause, 1 drain, 2 resume, 3 purge)  origin
  *                    (as in {@link QueueCodec})
  *   admission  0xC3  see {@link AdmissionAvro}
@@ -52,6 +62,7 @@ public final class QueueMessageCodec {
     /** The maximum number of names and values in the key of a command; no key has so many. */
     private static final int MAX_KEY_TEXTS = 64;
 
+    private static final List<Recall> RECALLS = List.of(Recall.NONE, Recall.FREED, Recall.ALL);
     private static final List<Action> ACTIONS = List.of(Action.PAUSE, Action.DRAIN, Action.RESUME, Action.PURGE);
 
     private static final long MAX_TIME_NANOS = Shaper.MAX_TIME_MS * 1_000_000;
@@ -135,8 +146,7 @@ public final class QueueMessageCodec {
         StateBytes out = StateBytes.toWrite(REPORT);
         out.write(report.place().queue());
         out.write(report.place().partition());
-        out.write(report.rate().limit());
-        out.write(report.rate().perMs());
+        write(report.rate(), out);
         out.write(report.lagMs());
         out.write(report.waiting());
         out.write(report.grant());
@@ -161,7 +171,10 @@ public final class QueueMessageCodec {
                 out.writeSigned(step.fromNanos());
                 out.write(step.tokens());
             });
+            out.write(demand.inFlight().next());
+            out.write(demand.inFlight().sum());
         });
+        write(report.claim(), out);
         return out.written();
     }
 
@@ -171,8 +184,7 @@ public final class QueueMessageCodec {
         out.write(grant.place().partition());
         out.write(grant.number());
         out.writeSigned(grant.sentAtMs());
-        out.write(grant.rate().limit());
-        out.write(grant.rate().perMs());
+        write(grant.rate(), out);
         out.write(grant.waitingElsewhere());
         out.write(grant.weights().size());
         grant.weights().forEach(client -> {
@@ -186,13 +198,53 @@ public final class QueueMessageCodec {
             out.write(run.start().part());
             out.write(run.tokens());
         });
+        write(grant.inFlight().loan(), out);
+        out.write(RECALLS.indexOf(grant.inFlight().recall()));
         return out.written();
+    }
+
+    private static void write(Optional<TotalRate> rate, StateBytes out) {
+        out.write(rate.isPresent() ? 1 : 0);
+        rate.ifPresent(each -> {
+            out.write(each.limit());
+            out.write(each.perMs());
+        });
+    }
+
+    private static Optional<TotalRate> rate(StateBytes in) {
+        Optional<TotalRate> rate = count(in) == 0 ? Optional.empty() : Optional.of(new TotalRate(count(in), count(in)));
+        rate.ifPresent(TotalRate::pacing); // checks its range
+        return rate;
+    }
+
+    private static void write(InFlightClaim claim, StateBytes out) {
+        out.write(claim.most().orElse(0));
+        write(claim.loan(), out);
+        out.write(claim.over());
+    }
+
+    private static InFlightClaim claim(StateBytes in) {
+        long most = count(in, 0, InFlightRules.MOST);
+        return new InFlightClaim(most == 0 ? OptionalLong.empty() : OptionalLong.of(most), loan(in), slots(in));
+    }
+
+    private static void write(InFlightLoan loan, StateBytes out) {
+        out.write(loan.number());
+        out.write(loan.slots());
+    }
+
+    private static InFlightLoan loan(StateBytes in) {
+        return new InFlightLoan(count(in), slots(in));
+    }
+
+    private static long slots(StateBytes in) {
+        return count(in, 0, Limit.MAX_LEVEL);
     }
 
     private static QueueMessage decodeReport(byte[] bytes) {
         StateBytes in = StateBytes.toRead(bytes, REPORT, "a report");
         QueuePartition place = new QueuePartition(in.readText(), partition(in));
-        TotalRate rate = new TotalRate(count(in), count(in));
+        Optional<TotalRate> rate = rate(in);
         long lagMs = count(in);
         long waiting = count(in);
         long grant = count(in);
@@ -200,11 +252,17 @@ public final class QueueMessageCodec {
                 count(in) == 0 ? Optional.empty() : Optional.of(new LeasedTime(in.readSigned(), in.readSigned()));
         List<TotalReport.Demand> demands = new ArrayList<>();
         for (long left = count(in, 0, TotalReport.MAX_DEMANDS); left > 0; left--) {
-            demands.add(
-                    new TotalReport.Demand(in.readText(), count(in), clients(in), tokens(in), tokens(in), steps(in)));
+            demands.add(new TotalReport.Demand(
+                    in.readText(),
+                    count(in),
+                    clients(in),
+                    tokens(in),
+                    tokens(in),
+                    steps(in),
+                    new InFlightDemand(slots(in), slots(in))));
         }
-        rate.pacing(); // checks its range
-        return new QueueMessage.Reported(new TotalReport(place, rate, lagMs, waiting, grant, returned, demands));
+        return new QueueMessage.Reported(
+                new TotalReport(place, rate, lagMs, waiting, grant, returned, demands, claim(in)));
     }
 
     private static List<TotalReport.ClientKeys> clients(StateBytes in) {
@@ -228,7 +286,7 @@ public final class QueueMessageCodec {
         QueuePartition place = new QueuePartition(in.readText(), partition(in));
         long number = count(in);
         long sentAtMs = in.readSigned();
-        TotalRate rate = new TotalRate(count(in), count(in));
+        Optional<TotalRate> rate = rate(in);
         long waitingElsewhere = count(in);
         List<TotalGrant.ClientWeight> weights = new ArrayList<>();
         for (long left = count(in, 0, TotalGrant.MAX_WEIGHTS); left > 0; left--) {
@@ -238,8 +296,9 @@ public final class QueueMessageCodec {
         for (long left = count(in, 0, MAX_RUNS); left > 0; left--) {
             runs.add(new GrantedRun(new Pacing.Arrival(time(in), count(in)), tokens(in)));
         }
-        rate.pacing(); // checks its range
-        return new QueueMessage.Granted(new TotalGrant(place, number, sentAtMs, rate, waitingElsewhere, weights, runs));
+        InFlightGrant inFlight = new InFlightGrant(loan(in), RECALLS.get((int) count(in, 0, RECALLS.size() - 1)));
+        return new QueueMessage.Granted(
+                new TotalGrant(place, number, sentAtMs, rate, waitingElsewhere, weights, runs, inFlight));
     }
 
     private static long count(StateBytes in) {

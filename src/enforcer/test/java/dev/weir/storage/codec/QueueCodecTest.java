@@ -23,6 +23,8 @@ import dev.weir.shape.store.QueueEntry;
 import dev.weir.shape.store.QueueStore.ExpiryTimer;
 import dev.weir.shape.store.QueueStore.Place;
 import dev.weir.shape.store.QueueStore.Ticket;
+import dev.weir.shape.total.InFlightLoan;
+import dev.weir.shape.total.LedgerState;
 import dev.weir.shape.total.OutflowState;
 import dev.weir.storage.QueueKeys;
 import dev.weir.time.DueTime;
@@ -91,7 +93,7 @@ class QueueCodecTest {
                 .key(List.of("tenant", "model"))
                 .total(new QueueTotal(7, 60_000, 8))
                 .build();
-        QueueState queue = new QueueState(rules, 3);
+        QueueState queue = new QueueState(rules, 3, new InFlightLoan(1_795_219_200_000_000_001L, 7));
         assertThat(QueueCodec.decodeQueue(QueueCodec.encode(queue))).isEqualTo(queue);
         for (InFlightCaps caps : List.of(
                 InFlightCaps.NONE,
@@ -102,13 +104,33 @@ class QueueCodecTest {
                     .build();
             QueueState stored = new QueueState(withSlots, 0);
             assertThat(QueueCodec.decodeQueue(QueueCodec.encode(stored))).isEqualTo(stored);
+            QueueRules ofTotal = withSlots.toBuilder()
+                    .key(List.of("k"))
+                    .tiers(Map.of())
+                    .total(QueueTotal.ofInFlight(3, 8))
+                    .build();
+            QueueState both = new QueueState(
+                    ofTotal.toBuilder()
+                            .total(new QueueTotal(7, 60_000, 8).withInFlight(3))
+                            .build(),
+                    0);
+            assertThat(QueueCodec.decodeQueue(QueueCodec.encode(new QueueState(ofTotal, 0)))
+                            .rules())
+                    .isEqualTo(ofTotal);
+            assertThat(QueueCodec.decodeQueue(QueueCodec.encode(both))).isEqualTo(both);
         }
         OutflowState outflow = new OutflowState(
                 new Pacing.Arrival(1_795_219_200_000_000_001L, 12),
                 1_795_219_200_000_000_000L,
                 77,
                 1_795_219_199_900_000_000L);
-        assertThat(QueueCodec.decodeOutflow(QueueCodec.encode(outflow))).isEqualTo(outflow);
+        LedgerState ledger = new LedgerState(
+                outflow,
+                1_795_219_200_000_000_017L,
+                Map.of(
+                        0, new LedgerState.Lent(new InFlightLoan(1_795_219_200_000_000_017L, 5), 0),
+                        11, new LedgerState.Lent(new InFlightLoan(0, 0), 3)));
+        assertThat(QueueCodec.decodeLedger(QueueCodec.encode(ledger))).isEqualTo(ledger);
     }
 
     @Test

@@ -14,12 +14,17 @@ import dev.weir.shape.rules.Pacing.Arrival;
 import dev.weir.shape.rules.QueuePartition;
 import dev.weir.shape.rules.TotalRate;
 import dev.weir.shape.total.GrantedRun;
+import dev.weir.shape.total.InFlightClaim;
+import dev.weir.shape.total.InFlightDemand;
+import dev.weir.shape.total.InFlightGrant;
+import dev.weir.shape.total.InFlightLoan;
 import dev.weir.shape.total.TotalGrant;
 import dev.weir.shape.total.TotalReport;
 import java.util.Arrays;
 import java.util.List;
 import java.util.Map;
 import java.util.Optional;
+import java.util.OptionalLong;
 import java.util.UUID;
 import org.junit.jupiter.api.Test;
 
@@ -44,6 +49,26 @@ class QueueMessageCodecTest {
 
     private static final TotalReport LAST_REPORT =
             new TotalReport(new QueuePartition("q", 0), new TotalRate(1, 1), 0, 0, 0, Optional.empty(), List.of());
+
+    private static final TotalReport REPORT_OF_SLOTS = new TotalReport(
+            new QueuePartition("q", 3),
+            Optional.empty(),
+            0,
+            5,
+            0,
+            Optional.empty(),
+            List.of(new TotalReport.Demand("gold", 1, List.of(), 4, 5, List.of(), new InFlightDemand(4, 9))),
+            new InFlightClaim(OptionalLong.of(9), new InFlightLoan(1_700_000_000_000_000_017L, 6), 2));
+
+    private static final TotalGrant LOAN = new TotalGrant(
+            new QueuePartition("q", 3),
+            0,
+            1_700_000_000_123L,
+            Optional.empty(),
+            0,
+            List.of(),
+            List.of(),
+            new InFlightGrant(new InFlightLoan(1_700_000_000_000_000_018L, 6), InFlightGrant.Recall.FREED));
 
     private static final TotalGrant GRANT = new TotalGrant(
             new QueuePartition("q", 0),
@@ -74,6 +99,8 @@ class QueueMessageCodecTest {
                 MARKER,
                 new QueueMessage.Reported(REPORT),
                 new QueueMessage.Reported(LAST_REPORT),
+                new QueueMessage.Reported(REPORT_OF_SLOTS),
+                new QueueMessage.Granted(LOAN),
                 new QueueMessage.Granted(GRANT),
                 COMMAND,
                 new QueueMessage.Admitted(admission))) {

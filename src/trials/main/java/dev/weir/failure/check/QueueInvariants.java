@@ -153,9 +153,9 @@ final class QueueInvariants {
         rules.queues().values().forEach(versions -> {
             audit.pace(loosest(versions)).forEach(notes::fault);
             versions.stream()
-                    .filter(each -> each.total() != null)
+                    .filter(QueueInvariants::hasTotalRate)
                     .reduce((one, other) -> isFaster(one.total(), other.total()) ? one : other)
-                    .filter(each -> versions.stream().noneMatch(version -> version.total() == null))
+                    .filter(each -> versions.stream().allMatch(QueueInvariants::hasTotalRate))
                     .ifPresent(each -> audit.total(each).forEach(notes::fault));
         });
         return notes.done();
@@ -173,8 +173,12 @@ final class QueueInvariants {
         return product(one.limit(), other.perMs()).compareTo(product(other.limit(), one.perMs())) > 0;
     }
 
+    private static boolean hasTotalRate(QueueRules rules) {
+        return rules.total() != null && rules.total().rate().isPresent();
+    }
+
     private static boolean isFaster(QueueTotal one, QueueTotal other) {
-        return product(one.limit(), other.perMs()).compareTo(product(other.limit(), one.perMs())) > 0;
+        return one.rate().orElseThrow().isFasterThan(other.rate().orElseThrow());
     }
 
     private static BigInteger product(long a, long b) {

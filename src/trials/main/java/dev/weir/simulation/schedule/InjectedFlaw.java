@@ -184,10 +184,11 @@ public enum InjectedFlaw {
                 grant.place(),
                 grant.number(),
                 grant.sentAtMs(),
-                new TotalRate(10 * grant.rate().limit(), grant.rate().perMs()),
+                grant.rate().map(rate -> new TotalRate(10 * rate.limit(), rate.perMs())),
                 grant.waitingElsewhere(),
                 grant.weights(),
-                runs);
+                runs,
+                grant.inFlight());
     }
 
     /** Returns the request that the core sees. */
