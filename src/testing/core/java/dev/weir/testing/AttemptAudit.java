@@ -236,7 +236,7 @@ final class AttemptAudit {
     }
 
     /** @param most the slots that they have together; one that costs more takes all of them */
-    private List<String> inFlight(List<Release> releases, InFlightRules rules, long most) {
+    List<String> inFlight(List<Release> releases, InFlightRules rules, long most) {
         List<Change> changes = new ArrayList<>();
         for (Release attempt : releases) {
             if (attempt.attempt() != null) {

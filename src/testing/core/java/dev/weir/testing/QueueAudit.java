@@ -199,8 +199,8 @@ public final class QueueAudit {
 
     /**
      * Checks that the attempts of each request are released once each and one after the other, as long as
-     * {@code max-attempts} and the backoff permit it, and that the slots of each bucket suffice, by queue time. It must
-     * not have been set back.
+     * {@code max-attempts} and the backoff permit it, and that the slots of each bucket and of the total suffice, by queue
+     * time. It must not have been set back, and for the total the brokers' clocks must agree.
      *
      * @param rules the rules of the queue, which must have been in force all the time
      */
@@ -222,6 +222,11 @@ public final class QueueAudit {
             }
         });
         bucketsOf(rules).forEach(bucket -> faults.addAll(attempts.inFlight(bucket, rules.inFlight())));
+        if (rules.total() != null && rules.total().inFlight().isPresent()) {
+            List<Release> all = bucketsOf(rules).flatMap(List::stream).toList();
+            long most = rules.total().inFlight().getAsLong();
+            faults.addAll(attempts.inFlight(all, rules.inFlight(), most));
+        }
         return faults;
     }
 

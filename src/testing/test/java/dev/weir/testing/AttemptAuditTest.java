@@ -13,6 +13,7 @@ import dev.weir.event.RequestKind;
 import dev.weir.shape.rules.InFlightCaps;
 import dev.weir.shape.rules.InFlightRules;
 import dev.weir.shape.rules.QueueRules;
+import dev.weir.shape.rules.QueueTotal;
 import java.util.List;
 import java.util.Map;
 import java.util.OptionalLong;
@@ -213,5 +214,25 @@ class AttemptAuditTest extends AuditedHistory {
 
     private void decide(Request request, Outcome outcome, Reason reason, long atMs) {
         decisions.add(decision(request.requestId(), request.source(), outcome, reason, atMs));
+    }
+
+    @Test
+    void more_in_flight_in_all_keys_than_the_total_has_slots_is_found() {
+        List<Release> ofKeys = releases.stream()
+                .map(release -> release.toBuilder()
+                        .key(Map.of("k", release.requestId()))
+                        .build())
+                .toList();
+        QueueAudit audit = new QueueAudit(requests, decisions, ofKeys);
+        assertThat(audit.attempts(withTotal(2))).isEmpty();
+        assertThat(audit.attempts(withTotal(1)))
+                .anySatisfy(fault -> assertThat(fault).endsWith("is in flight with 2 of 1 slots used"));
+    }
+
+    private static QueueRules withTotal(long slots) {
+        return RULES.toBuilder()
+                .key(List.of("k"))
+                .total(QueueTotal.ofInFlight(slots, 100))
+                .build();
     }
 }
