@@ -45,7 +45,7 @@ final class InFlightLender {
     /** The slots of a large total are lent in at most this many pieces, so that partitions take turns. */
     private static final int MAX_PIECES = 1_000;
 
-    /** How often a partition that does not report is told again that slots are wanted. */
+    /** How often a grant that wants slots back is repeated for a partition that does not report. */
     private static final long REMINDER_NANOS = 1_000_000_000;
 
     /**
@@ -75,7 +75,7 @@ final class InFlightLender {
     private long lastLoan;
     private long most; // 0 if there is no bound: nothing is lent
     private boolean isChanged;
-    private boolean hasNews; // whether partitions may have to be told something
+    private boolean hasNews; // whether there may be grants for partitions
 
     InFlightLender(LedgerState state) {
         lent = new TreeMap<>(state.lent());
@@ -252,7 +252,7 @@ final class InFlightLender {
                 .max();
     }
 
-    /** Returns the partitions that have to be told something they may not know. */
+    /** Returns the partitions to which a grant is due. */
     Set<Integer> uninformed(long nowNanos) {
         told.keySet().retainAll(lent.keySet());
         Set<Integer> uninformed = new TreeSet<>();
