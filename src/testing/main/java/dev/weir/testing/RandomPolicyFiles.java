@@ -108,11 +108,19 @@ public final class RandomPolicyFiles {
         }
         if (random.nextBoolean()) {
             queue.putArray("key").add("client").add(text("k"));
-            queue.putObject("total").put("limit", 7).put("per", duration());
-        } else if (random.nextBoolean()) {
-            queue.put("max-in-flight", 1 + random.nextInt(9)).put("ack-timeout", duration());
+            total(queue.putObject("total"));
         }
-        boolean hasCaps = queue.has("max-in-flight") && random.nextBoolean();
+        if (random.nextBoolean()) {
+            queue.put("max-in-flight", 1 + random.nextInt(9));
+        }
+        boolean hasSlots = queue.has("max-in-flight") || queue.path("total").has("max-in-flight");
+        if (hasSlots) {
+            queue.put("ack-timeout", duration());
+            if (random.nextBoolean()) {
+                queue.remove(List.of("limit", "per", "burst"));
+            }
+        }
+        boolean hasCaps = hasSlots && random.nextBoolean();
         if (hasCaps) {
             queue.put("max-in-flight-per-client", 1 + random.nextInt(9));
         }
@@ -124,6 +132,16 @@ public final class RandomPolicyFiles {
             if (hasCaps) {
                 tier.put("max-in-flight", 1 + random.nextInt(9));
             }
+        }
+    }
+
+    private void total(ObjectNode total) {
+        boolean hasSlots = random.nextBoolean();
+        if (!hasSlots || random.nextBoolean()) {
+            total.put("limit", 7).put("per", duration());
+        }
+        if (hasSlots) {
+            total.put("max-in-flight", 1 + random.nextInt(9));
         }
     }
 

@@ -5,12 +5,17 @@ import static org.assertj.core.api.Assertions.assertThat;
 import com.fasterxml.jackson.databind.ObjectMapper;
 import com.fasterxml.jackson.databind.node.ArrayNode;
 import com.fasterxml.jackson.databind.node.ObjectNode;
+import com.networknt.schema.JsonSchema;
+import com.networknt.schema.JsonSchemaFactory;
+import com.networknt.schema.SpecVersion;
 import dev.weir.definition.PolicyFileText.Entry;
 import dev.weir.fault.SafeText;
 import dev.weir.policy.RequestMatcher;
 import dev.weir.policy.RequestRules;
 import dev.weir.testing.Effort;
 import dev.weir.testing.RandomPolicyFiles;
+import java.io.IOException;
+import java.io.InputStream;
 import java.util.List;
 import java.util.Random;
 import org.junit.jupiter.api.Test;
@@ -37,6 +42,19 @@ class PolicyFileTextTest {
             assertThat(PolicyFile.read("seed " + seed, json)).as(json).isEqualTo(contents);
             assertThat(json).isEqualTo(SafeText.of(json));
             assertThat(yaml.lines()).allMatch(line -> line.equals(SafeText.of(line)));
+        }
+    }
+
+    @Test
+    void the_schema_accepts_what_the_reader_accepts() throws IOException {
+        JsonSchema schema;
+        try (InputStream in = PolicyFile.class.getResourceAsStream("/policies.schema.json")) {
+            schema = JsonSchemaFactory.getInstance(SpecVersion.VersionFlag.V202012)
+                    .getSchema(in);
+        }
+        for (int seed = 0; seed < Effort.times(300); seed++) {
+            String file = new RandomPolicyFiles(new Random(seed)).next(1 + seed % 12, 1 + seed % 3);
+            assertThat(schema.validate(JSON.readTree(file))).as(file).isEmpty();
         }
     }
 
