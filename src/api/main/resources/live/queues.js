@@ -167,13 +167,14 @@ function facts({keys, rules: {rate, maxWaitMs}, waitsMs, backlog: {drainMs}, inF
 }
 
 /** What workers have, of a queue that expects their answers. */
-function attempts({most, requests, slots, retries, oldestMs}, keys) {
+function attempts({most, mostInAll, requests, slots, retries, oldestMs}, keys) {
   if (most === null && requests === 0 && retries === 0) {
     return [];
   }
-  const of = most === null ? '' : keys === null ? ` of ${count(most)}` : `, at most ${count(most)} per key`;
+  const ofAll = mostInAll === null ? '' : ` of ${count(mostInAll)}`;
+  const ofKey = most === null || most === mostInAll ? '' : keys === null ? ` of ${count(most)}` : `, at most ${count(most)} per key`;
   return [
-    ['Slots in use', `${count(slots)}${of}`],
+    ['Slots in use', `${count(slots)}${ofAll}${ofKey}`],
     ['In flight', count(requests)],
     ['Oldest in flight', oldestMs === null ? 'none' : duration(oldestMs)],
     ['Waiting for a retry', count(retries)],

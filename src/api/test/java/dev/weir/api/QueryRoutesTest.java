@@ -100,7 +100,8 @@ class QueryRoutesTest extends ServiceFixture {
 
     @Test
     void a_queue_with_a_key_is_returned_in_total_and_by_key() throws IOException {
-        String definition = "{\"key\":[\"tenant\",\"model\"],\"limit\":5,\"per\":\"1s\"}";
+        String definition =
+                "{\"key\":[\"tenant\",\"model\"],\"limit\":5,\"per\":\"1s\",\"total\":{\"max-in-flight\":9}}";
         assertThat(trusted.put("/v1/queues/hooks", definition).status()).isEqualTo(201);
         QueueRules rules = QueueRules.builder("hooks", 5, 1_000)
                 .key(List.of("tenant", "model"))
@@ -116,6 +117,7 @@ class QueryRoutesTest extends ServiceFixture {
                 Set.of());
         Reply whole = caller.get("/v1/queues/hooks");
         assertThat(whole.json().get("missing")).isEmpty();
+        assertThat(whole.json().at("/definition/total/max-in-flight").asInt()).isEqualTo(9);
         JsonNode all = whole.json().get("state");
         assertThat(all.get("drainMs").asInt()).isEqualTo(1_000);
         assertThat(all.get("longest")).hasSize(1);

@@ -286,6 +286,30 @@ class ServiceCommandsTest {
     }
 
     @Test
+    void a_queue_is_printed_with_the_slots_of_all_keys() {
+        String jobs = """
+                {"id":"jobs","version":2,"appliedAt":5,
+                "definition":{"id":"jobs","key":["tenant"],%s"total":{"max-in-flight":9}},
+                "state":{"deleted":false,"waiting":3,"waitingTokens":7,"oldestWaitMs":75000,"tiers":[],"rate":null,
+                "keys":2,"drainMs":0,"longest":[],"released":null,"nextReleaseAt":null,
+                "inFlight":{"requests":3,"slots":5,"retries":0,"oldestMs":75000,"tiers":[]}},"missing":[]}""";
+        answers.put("/v1/queues/jobs", jobs.formatted(""));
+        assertThat(Shell.run("queues", "jobs", "--service", url).out()).isEqualTo("""
+                QUEUE  VERSION  RATE  KEYS  WAITING  OLDEST  DRAINS IN  RELEASED
+                jobs   2        -     2     3        1m 15s  0s         -
+
+                IN FLIGHT  SLOTS          OLDEST  RETRIES
+                3          5 of 9 in all  1m 15s  0
+                """);
+        answers.put("/v1/queues/jobs", jobs.formatted("\"max-in-flight\":4,"));
+        assertThat(Shell.run("queues", "jobs", "--service", url).out()).endsWith("""
+
+                IN FLIGHT  SLOTS                   OLDEST  RETRIES
+                3          5 of 9 in all, 4 a key  1m 15s  0
+                """);
+    }
+
+    @Test
     void a_queue_with_a_key_is_printed_with_its_longest_keys_and_key_by_key() {
         StringBuilder longest = new StringBuilder();
         for (int i = 0; i < 30; i++) {

@@ -5,6 +5,7 @@ import dev.weir.shape.command.OrdersView;
 import dev.weir.shape.command.QueueCommand;
 import dev.weir.shape.rules.InFlightRules;
 import dev.weir.shape.rules.QueueRules;
+import dev.weir.shape.rules.QueueTotal;
 import dev.weir.shape.view.QueueView;
 import java.util.Comparator;
 import java.util.List;
@@ -114,18 +115,23 @@ public record QueueStatus(
      * The released requests of a queue that have not ended.
      *
      * @param most the most slots of the queue or, with key fields, of each key; null if it has no such limit
+     * @param mostInAll the most slots of all keys together; null if it has no such limit
      * @param requests how many are in flight
      * @param slots the slots that these occupy
      * @param retries how many wait for another attempt
      * @param oldestMs how long the oldest has been in flight; null if none is
      */
-    public record InFlightStatus(Long most, long requests, long slots, long retries, Long oldestMs) {
+    public record InFlightStatus(Long most, Long mostInAll, long requests, long slots, long retries, Long oldestMs) {
 
         static InFlightStatus of(QueueView view) {
             InFlightRules limits = view.rules().inFlight();
+            QueueTotal total = view.rules().total();
             QueueView.InFlightView inFlight = view.inFlight();
             return new InFlightStatus(
                     limits == null ? null : (Long) limits.most(),
+                    total == null || total.inFlight().isEmpty()
+                            ? null
+                            : (Long) total.inFlight().getAsLong(),
                     inFlight.requests(),
                     inFlight.slots(),
                     inFlight.retries(),
@@ -135,6 +141,7 @@ public record QueueStatus(
         InFlightStatus plus(InFlightStatus other) {
             return new InFlightStatus(
                     most == null ? other.most : most,
+                    mostInAll == null ? other.mostInAll : mostInAll,
                     requests + other.requests,
                     slots + other.slots,
                     retries + other.retries,

@@ -49,7 +49,7 @@ class ClusterTimelineTest {
                 null,
                 new QueueStatus.BacklogStatus(
                         0, List.of(), List.of(new QueueStatus.TierStatus(null, 0, 1, waiting, 0))),
-                new QueueStatus.InFlightStatus(null, 0, 0, 0, null),
+                new QueueStatus.InFlightStatus(null, null, 0, 0, 0, null),
                 NO_ORDERS);
     }
 
@@ -163,7 +163,7 @@ class ClusterTimelineTest {
                     .containsExactly(
                             new QueueStatus.TierStatus(null, 0, 1, 10, 4),
                             new QueueStatus.TierStatus("gold", 0, 1, 20, 4));
-            assertThat(queue.inFlight()).isEqualTo(new QueueStatus.InFlightStatus(6L, 6, 8, 4, 200L));
+            assertThat(queue.inFlight()).isEqualTo(new QueueStatus.InFlightStatus(6L, 9L, 6, 8, 4, 200L));
         });
         assertThat(together.since(0).ticks().get(0).queues())
                 .containsExactly(new InstanceSecond.QueueSecond(
@@ -201,7 +201,7 @@ class ClusterTimelineTest {
                 null,
                 new QueueStatus.BacklogStatus(
                         100 * waiting, longest, List.of(new QueueStatus.TierStatus(tier, 0, 1, waiting, 4))),
-                new QueueStatus.InFlightStatus(6L, 3, 4, 2, 10 * waiting),
+                new QueueStatus.InFlightStatus(6L, 9L, 3, 4, 2, 10 * waiting),
                 NO_ORDERS);
         return new InstanceReport(
                 List.of(new InstanceSecond(2_000, Map.of(), 0, ONE_AND_ONE, 0L, List.of(inSecond))),

@@ -9,7 +9,9 @@ import dev.weir.processor.Counting;
 import dev.weir.processor.policy.PolicyRegistry;
 import dev.weir.prometheus.MetricSource;
 import dev.weir.requests.RequestPartitions;
+import dev.weir.shape.rules.InFlightRules;
 import dev.weir.shape.rules.QueueRules;
+import dev.weir.shape.rules.QueueTotal;
 import dev.weir.shape.rules.TierShare;
 import dev.weir.shape.view.QueueView;
 import dev.weir.storage.CacheBudget;
@@ -106,6 +108,23 @@ class SamplerTest {
                 .isEqualTo(expected);
         assertThat(report.now().queues().count()).isEqualTo(queues.size());
         assertThat(report.now().queues().keyed()).hasSize(Sampler.MAX_FURTHER_QUEUES + 5);
+    }
+
+    @Test
+    void the_slots_of_each_key_and_of_all_keys_are_reported() {
+        QueueRules rules = QueueRules.builder("jobs", InFlightRules.of(3))
+                .key(List.of("client"))
+                .total(QueueTotal.ofInFlight(7, 100))
+                .build();
+        queues.add(new QueueView(
+                        rules,
+                        false,
+                        new QueueView.BacklogView(0, 0, List.of(), null, 0),
+                        new QueueView.SeveralBuckets(2, 2, List.of()))
+                .withInFlight(new QueueView.InFlightView(4, 5, Map.of(), 1, 10L)));
+        assertThat(sample().now().queues().fullest())
+                .extracting(QueueStatus::inFlight)
+                .containsExactly(new QueueStatus.InFlightStatus(3L, 7L, 4, 5, 1, 10L));
     }
 
     @Test

@@ -22,11 +22,11 @@ final class FixedFigures implements AutoCloseable {
 
     private static final String NOW = """
             {"at":%d,"clients":[],"recentClients":[],"policies":[],"queuesInAll":25,"waitingInAll":4711,"unreachable":[],\
-            "queues":[{"id":"sms","keys":null,"waitsMs":{"p50":10,"p99":null},\
+            "queues":[{"id":"sms","keys":2,"waitsMs":{"p50":10,"p99":null},\
             "rules":{"deleted":false,"rate":{"limit":1,"perMs":1000,"burst":1},"capacity":10,"maxWaitMs":null},\
             "backlog":{"drainMs":0,"longest":[],\
             "tiers":[{"tier":"gold","priority":1,"weight":2,"waiting":7,"slots":4}]},\
-            "inFlight":{"most":10,"requests":3,"slots":4,"retries":2,"oldestMs":75000},\
+            "inFlight":{"most":3,"mostInAll":10,"requests":3,"slots":4,"retries":2,"oldestMs":75000},\
             "orders":{"paused":null,"draining":null,"purging":false,"keys":0}}],\
             "instances":[{"address":"a:1","self":true,"health":"RUNNING","process":{"version":"1.2.3","startedAt":1732228800000},\
             "decisionsPerSecond":9,"partitions":[]},\

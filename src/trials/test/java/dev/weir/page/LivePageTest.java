@@ -701,7 +701,7 @@ class LivePageTest {
             browser.find("main .note", "1 of 25 queues: those with the most waiting requests");
             assertThat(browser.find(".facts", "Wait p99").getText())
                     .containsPattern("Wait p99, last minute\\s+> 30m")
-                    .containsPattern("Slots in use\\s+4 of 10")
+                    .containsPattern("Slots in use\\s+4 of 10, at most 3 per key")
                     .containsPattern("In flight\\s+3")
                     .containsPattern("Oldest in flight\\s+1m 15s")
                     .containsPattern("Waiting for a retry\\s+2");
