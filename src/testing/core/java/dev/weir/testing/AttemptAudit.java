@@ -221,28 +221,33 @@ final class AttemptAudit {
 
     /** Checks that the attempts of a bucket never use more slots than it, their tier and their client have. */
     List<String> inFlight(List<Release> bucket, InFlightRules rules) {
-        List<String> faults = new ArrayList<>(inFlight(bucket, rules, rules.most()));
+        List<String> faults = new ArrayList<>(inFlight(bucket, rules, rules.most(), 0));
         rules.caps().ofTier().forEach((tier, most) -> {
             List<Release> ofTier = bucket.stream()
                     .filter(release -> tier.equals(release.tier() == null ? "" : release.tier()))
                     .toList();
-            faults.addAll(inFlight(ofTier, rules, most));
+            faults.addAll(inFlight(ofTier, rules, most, 0));
         });
         rules.caps().ofClient().ifPresent(most -> bucket.stream()
                 .collect(Collectors.groupingBy(Release::client, TreeMap::new, Collectors.toList()))
                 .values()
-                .forEach(ofClient -> faults.addAll(inFlight(ofClient, rules, most))));
+                .forEach(ofClient -> faults.addAll(inFlight(ofClient, rules, most, 0))));
         return faults;
     }
 
-    /** @param most the slots that they have together; one that costs more takes all of them */
-    List<String> inFlight(List<Release> releases, InFlightRules rules, long most) {
+    /**
+     * Checks that attempts never use more slots than they have together.
+     *
+     * @param most these slots; an attempt that costs more takes all of them
+     * @param earlyMs how long before the end of an attempt another may begin
+     */
+    List<String> inFlight(List<Release> releases, InFlightRules rules, long most, long earlyMs) {
         List<Change> changes = new ArrayList<>();
         for (Release attempt : releases) {
             if (attempt.attempt() != null) {
                 long slots = Math.min(most, rules.slots(attempt.cost()));
                 long startNanos = attempt.releaseAtNanos();
-                long endNanos = endOf(attempt, rules).atMs * NANOS_PER_MS;
+                long endNanos = (endOf(attempt, rules).atMs - earlyMs) * NANOS_PER_MS;
                 if (endNanos > startNanos) {
                     changes.add(new Change(startNanos, slots, attempt));
                     changes.add(new Change(endNanos, -slots, attempt));

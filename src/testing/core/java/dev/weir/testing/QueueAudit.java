@@ -200,11 +200,20 @@ public final class QueueAudit {
     /**
      * Checks that the attempts of each request are released once each and one after the other, as long as
      * {@code max-attempts} and the backoff permit it, and that the slots of each bucket and of the total suffice, by queue
-     * time. It must not have been set back, and for the total the brokers' clocks must agree.
+     * time. It must not have been set back, and it must be the same on all partitions of a queue whose total has slots.
      *
      * @param rules the rules of the queue, which must have been in force all the time
      */
     public List<String> attempts(QueueRules rules) {
+        return attempts(rules, 0);
+    }
+
+    /**
+     * Like {@link #attempts(QueueRules)}, for partitions whose queue times differ.
+     *
+     * @param differenceMs the largest difference between the queue times of two partitions
+     */
+    public List<String> attempts(QueueRules rules, long differenceMs) {
         if (rules.inFlight() == null) {
             return List.of();
         }
@@ -225,7 +234,7 @@ public final class QueueAudit {
         if (rules.total() != null && rules.total().inFlight().isPresent()) {
             List<Release> all = bucketsOf(rules).flatMap(List::stream).toList();
             long most = rules.total().inFlight().getAsLong();
-            faults.addAll(attempts.inFlight(all, rules.inFlight(), most));
+            faults.addAll(attempts.inFlight(all, rules.inFlight(), most, differenceMs));
         }
         return faults;
     }

@@ -227,6 +227,10 @@ class AttemptAuditTest extends AuditedHistory {
         assertThat(audit.attempts(withTotal(2))).isEmpty();
         assertThat(audit.attempts(withTotal(1)))
                 .anySatisfy(fault -> assertThat(fault).endsWith("is in flight with 2 of 1 slots used"));
+        assertThat(audit.attempts(withTotal(1), 9))
+                .as("c and d overlap by 10 ms")
+                .isNotEmpty();
+        assertThat(audit.attempts(withTotal(1), 10)).isEmpty();
     }
 
     private static QueueRules withTotal(long slots) {

@@ -383,7 +383,7 @@ final class Simulation {
     private String clock() {
         int number = random.nextInt(group.size());
         group.setClock(number);
-        leaderAheadMs = random.nextInt(20);
+        leaderAheadMs = random.nextInt(SchedulePlan.MOST_LEADER_AHEAD_MS);
         return "of instance " + number;
     }
 

@@ -62,6 +62,7 @@ class SimulationTest {
             "DENIED FAILED",
             "RELEASED",
             "RELEASED_AGAIN",
+            "SLOTS_RECALLED",
             "REPEATED",
             "LENT",
             "NOT_LENT",

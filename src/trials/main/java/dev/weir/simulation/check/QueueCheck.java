@@ -21,6 +21,7 @@ import dev.weir.shape.command.QueueCommand.Action;
 import dev.weir.shape.effect.QueueMessage;
 import dev.weir.shape.rules.BucketId;
 import dev.weir.shape.rules.QueuePartition;
+import dev.weir.shape.total.InFlightGrant;
 import dev.weir.simulation.cluster.SimulatedCluster;
 import dev.weir.simulation.cluster.SimulatedPartition;
 import dev.weir.simulation.cluster.SimulatedPartition.Entry;
@@ -57,7 +58,7 @@ final class QueueCheck {
      * The longest look-ahead, plus the differences between the clocks of leaders and the jumps of instances' clocks.
      */
     private static final long MOST_AHEAD_MS =
-            SchedulePolicies.MOST_LOOK_AHEAD_MS + 20 + 2 * SchedulePlan.MOST_JITTER_MS;
+            SchedulePolicies.MOST_LOOK_AHEAD_MS + SchedulePlan.MOST_LEADER_AHEAD_MS + 2 * SchedulePlan.MOST_JITTER_MS;
 
     private record Id(String client, String requestId) {}
 
@@ -86,6 +87,7 @@ final class QueueCheck {
     private final List<Release> releases = new ArrayList<>();
     private final Set<QueuePartition> paused = new HashSet<>(); // as of the last check
     private final Map<QueuePartition, Action> commanded = new HashMap<>(); // since the last check
+    private int recalls; // of the slots of totals
 
     QueueCheck(SimulatedCluster cluster, SchedulePlan plan, SchedulePolicies schedulePolicies) {
         this.cluster = cluster;
@@ -99,6 +101,11 @@ final class QueueCheck {
 
     List<Release> releases() {
         return releases;
+    }
+
+    /** Returns how often a partition was told to return slots of a total. */
+    int recalls() {
+        return recalls;
     }
 
     /** Returns the number of queued requests that have not ended. */
@@ -136,7 +143,7 @@ final class QueueCheck {
         for (long offset = read.getOrDefault(partition.number, 0L); offset < until; offset++) {
             Optional<Entry> entry = partition.at(offset).filter(Entry::isCommitted);
             entry.filter(each -> each.key() != null).ifPresent(this::admitted); // only admissions have a key
-            entry.filter(each -> each.key() == null).ifPresent(each -> commanded(each, partition.number));
+            entry.filter(each -> each.key() == null).ifPresent(each -> told(each, partition.number));
         }
         read.put(partition.number, until);
     }
@@ -147,16 +154,23 @@ final class QueueCheck {
         due.put(request.source(), request);
     }
 
-    private void commanded(Entry entry, int partition) {
-        if (DecisionCheck.read(() -> MESSAGE.decode(entry.value())) instanceof QueueMessage.Commanded sent) {
-            QueueCommand command = sent.command();
-            QueuePartition of = new QueuePartition(command.target().queue(), partition);
-            if (command.action() == Action.RESUME) {
-                paused.remove(of); // it may have released something in the same transaction
-            }
-            if (command.action() == Action.RESUME || command.action() == Action.PAUSE) {
-                commanded.put(of, command.action());
-            }
+    private void told(Entry entry, int partition) {
+        QueueMessage message = DecisionCheck.read(() -> MESSAGE.decode(entry.value()));
+        if (message instanceof QueueMessage.Commanded sent) {
+            commanded(sent.command(), partition);
+        } else if (message instanceof QueueMessage.Granted granted
+                && granted.grant().inFlight().recall() != InFlightGrant.Recall.NONE) {
+            recalls++;
+        }
+    }
+
+    private void commanded(QueueCommand command, int partition) {
+        QueuePartition of = new QueuePartition(command.target().queue(), partition);
+        if (command.action() == Action.RESUME) {
+            paused.remove(of); // it may have released something in the same transaction
+        }
+        if (command.action() == Action.RESUME || command.action() == Action.PAUSE) {
+            commanded.put(of, command.action());
         }
     }
 

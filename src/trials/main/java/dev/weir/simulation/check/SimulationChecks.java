@@ -155,7 +155,7 @@ public final class SimulationChecks {
             Violation.unless(tooFast.isEmpty(), IN_PACE, () -> String.join("\n", tooFast));
             if (schedulePolicies.isUnchanged(rules.id())) {
                 faults.addAll(audit.pace(rules));
-                ofSlots.addAll(audit.attempts(rules));
+                ofSlots.addAll(audit.attempts(rules, plan.queueTimesDifferMs()));
                 faults.addAll(audit.expiries(rules));
                 if (plan.skewMs() == 0) {
                     faults.addAll(audit.priorities(rules));
@@ -187,6 +187,9 @@ public final class SimulationChecks {
             if (decision.repeated()) {
                 trace.count("REPEATED");
             }
+        }
+        for (int i = 0; i < queues.recalls(); i++) {
+            trace.count("SLOTS_RECALLED");
         }
         queues.releases().forEach(release -> trace.count(release.isRetry() ? "RELEASED_AGAIN" : "RELEASED"));
         if (decisions.misplaced() > 0) {

@@ -25,8 +25,14 @@ public final class SimulatedProducers {
 
     private static final RequestCodec AVRO = new RequestCodec();
     private static final Request.Source NOWHERE = new Request.Source(0, 0);
-    private static final Set<String> SHAPED =
-            Set.of("queue", "burst", "lane", SchedulePolicies.DESK, SchedulePolicies.RUSH, SchedulePolicies.CREW);
+    private static final Set<String> SHAPED = Set.of(
+            "queue",
+            "burst",
+            "lane",
+            SchedulePolicies.DESK,
+            SchedulePolicies.RUSH,
+            SchedulePolicies.CREW,
+            SchedulePolicies.STAFF);
     private static final Set<String> SETTLED = Set.of("counter", "interval", "hour");
     /** The costs of settlements: refunds, small costs, and one far beyond any limit. */
     private static final long[] SETTLEMENTS = {-2, -1, 1_000_000_000L, 1, 2};

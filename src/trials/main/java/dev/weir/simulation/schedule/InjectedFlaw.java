@@ -10,11 +10,14 @@ import dev.weir.lease.Refund;
 import dev.weir.shape.effect.QueueMessage;
 import dev.weir.shape.rules.TotalRate;
 import dev.weir.shape.total.GrantedRun;
+import dev.weir.shape.total.InFlightGrant;
+import dev.weir.shape.total.InFlightLoan;
 import dev.weir.shape.total.TotalGrant;
 import dev.weir.simulation.schedule.Violation.Promise;
 import dev.weir.topology.Stores;
 import java.util.ArrayList;
 import java.util.List;
+import java.util.Optional;
 
 /** A flaw that is injected to test that the checks find it. */
 public enum InjectedFlaw {
@@ -75,6 +78,8 @@ public enum InjectedFlaw {
     LENT_TWICE(Promise.NEVER_ABOVE),
     /** The time of a grant is used ten times as fast as the total of the queue permits. */
     TOTAL_TOO_FAST(Promise.IN_PACE),
+    /** The ledger of a total lends one slot more to each partition than it has recorded. */
+    SLOT_LENT_TWICE(Promise.WITHIN_SLOTS),
     /** A takeover of a ledger loses its outstanding leases. */
     LEASES_LOST(Promise.NEVER_ABOVE),
     /** A takeover loses the requests that wait for quota. */
@@ -174,21 +179,36 @@ public enum InjectedFlaw {
 
     /** Returns the grant of a ledger of a total. */
     public TotalGrant given(TotalGrant grant) {
-        if (this != TOTAL_TOO_FAST) {
-            return grant;
-        }
-        List<GrantedRun> runs = grant.runs().stream()
-                .map(run -> new GrantedRun(run.start(), 10 * run.tokens()))
-                .toList();
+        return switch (this) {
+            case TOTAL_TOO_FAST -> {
+                List<GrantedRun> runs = grant.runs().stream()
+                        .map(run -> new GrantedRun(run.start(), 10 * run.tokens()))
+                        .toList();
+                Optional<TotalRate> rate = grant.rate().map(each -> new TotalRate(10 * each.limit(), each.perMs()));
+                yield with(grant, rate, runs, grant.inFlight());
+            }
+            case SLOT_LENT_TWICE -> {
+                InFlightLoan loan = grant.inFlight().loan();
+                InFlightLoan more = loan.slots() == 0 ? loan : new InFlightLoan(loan.number() + 1, loan.slots() + 1);
+                InFlightGrant inFlight =
+                        new InFlightGrant(more, grant.inFlight().recall());
+                yield with(grant, grant.rate(), grant.runs(), inFlight);
+            }
+            default -> grant;
+        };
+    }
+
+    private static TotalGrant with(
+            TotalGrant grant, Optional<TotalRate> rate, List<GrantedRun> runs, InFlightGrant inFlight) {
         return new TotalGrant(
                 grant.place(),
                 grant.number(),
                 grant.sentAtMs(),
-                grant.rate().map(rate -> new TotalRate(10 * rate.limit(), rate.perMs())),
+                rate,
                 grant.waitingElsewhere(),
                 grant.weights(),
                 runs,
-                grant.inFlight());
+                inFlight);
     }
 
     /** Returns the request that the core sees. */

@@ -85,6 +85,10 @@ public record SchedulePlan(
     }
 
     public static final int MOST_JITTER_MS = 50;
+
+    /** Leaders' clocks are ahead of the true time by less than this. */
+    public static final int MOST_LEADER_AHEAD_MS = 20;
+
     public static final int MOST_SKEW_MS = 3_600_000;
 
     /** The maximum term of a lease. */
@@ -137,6 +141,14 @@ public record SchedulePlan(
                         Duration.ofMillis(200 + random.nextInt(MOST_TERM_MS - 200)),
                         Duration.ofMillis(random.nextInt(100))))
                 .build();
+    }
+
+    /**
+     * Returns the largest difference between the queue times of two partitions that exchange messages: leaders' clocks
+     * differ, and those of instances jump.
+     */
+    public int queueTimesDifferMs() {
+        return MOST_LEADER_AHEAD_MS + 2 * skewMs;
     }
 
     /** Returns the tiers of the requests. A tier that is listed twice has twice as many. */

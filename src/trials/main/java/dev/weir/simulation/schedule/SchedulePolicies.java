@@ -37,8 +37,24 @@ public final class SchedulePolicies {
     /** A queue that has slots only, those of each client. */
     public static final String CREW = "crew";
 
+    /** A queue that also has slots of all clients together. Of several partitions, each client is on another one. */
+    public static final String STAFF = "staff";
+
     static final List<String> TIERS = List.of(
-            "log", "fixed", "bucket", "gcra", "counter", "interval", "queue", "burst", SLOTS, SLOTS, DESK, RUSH, CREW);
+            "log",
+            "fixed",
+            "bucket",
+            "gcra",
+            "counter",
+            "interval",
+            "queue",
+            "burst",
+            SLOTS,
+            SLOTS,
+            DESK,
+            RUSH,
+            CREW,
+            STAFF);
 
     /**
      * The tiers of a schedule with shared limits. Those apply to pool, lane and hour, and by the policy
@@ -59,14 +75,15 @@ public final class SchedulePolicies {
             HOUR,
             SLOTS,
             DESK,
-            CREW);
+            CREW,
+            STAFF);
 
     public static final int MOST_LOOK_AHEAD_MS = 100;
 
     /** The longest {@code max-wait} for shared quota. */
     public static final int MOST_WAIT_MS = 300;
 
-    public static final List<String> QUEUES = List.of("drip", "gush", DESK, CREW);
+    public static final List<String> QUEUES = List.of("drip", "gush", DESK, CREW, STAFF);
     private static final List<String> SHARED = List.of("pool", "both", LANE, HOUR, "spots");
 
     /** The algorithms of shared limits, with windows and bursts. */
@@ -91,6 +108,7 @@ public final class SchedulePolicies {
     private final Map<String, Policy> mostLenient = new HashMap<>();
     private final List<String> ids;
     private final Map<String, Long> versions = new TreeMap<>();
+    private final String staffRate; // which never changes
     private PolicyTable table;
     private int lastLimit;
 
@@ -100,6 +118,7 @@ public final class SchedulePolicies {
 
     public SchedulePolicies(Random random, SchedulePlan plan) {
         this.random = random;
+        staffRate = random.nextBoolean() ? ",\"limit\":12,\"per\":\"1s\"" : "";
         ids = new ArrayList<>(new TreeSet<>(TIERS));
         if (plan.shares()) {
             ids.addAll(SHARED);
@@ -237,6 +256,11 @@ public final class SchedulePolicies {
                                 + ",\"tiers\":{\"" + RUSH + "\":{\"priority\":" + random.nextInt(2)
                                 + ",\"max-in-flight\":" + (1 + random.nextInt(2)) + "}}");
             case CREW -> slottedDefinition(id, ",\"key\":[\"client\"]");
+            case STAFF ->
+                slottedDefinition(
+                        id,
+                        ",\"key\":[\"client\"],\"total\":{\"max-in-flight\":" + (1 + random.nextInt(3)) + staffRate
+                                + "}");
             default -> pacedDefinition(id);
         };
     }
@@ -265,19 +289,19 @@ public final class SchedulePolicies {
 
     /** Returns whether a queue has a key, which is the client. */
     public static boolean isKeyed(String queue) {
-        return queue.equals("gush") || queue.equals(CREW);
+        return queue.equals("gush") || queue.equals(CREW) || queue.equals(STAFF);
     }
 
-    /** Returns whether a queue has a rate. */
+    /** Returns whether a queue, or each of its keys, has a rate. */
     public static boolean hasRate(String queue) {
-        return !queue.equals(CREW);
+        return !queue.equals(CREW) && !queue.equals(STAFF);
     }
 
     /** Returns a queue to which requests of a tier may go. */
     public static String queueOf(String tier, Random random) {
         return switch (tier) {
             case DESK, RUSH -> DESK;
-            case CREW -> CREW;
+            case CREW, STAFF -> tier;
             case "burst" -> random.nextBoolean() ? "drip" : "gush";
             default -> "drip";
         };
@@ -310,7 +334,7 @@ public final class SchedulePolicies {
             case "burst" ->
                 match(id) + limits("gcra", limit(id, 2, 4), "1s", ",\"burst\":2")
                         + ",\"on-exceed\":\"shape\",\"queue\":\"" + queueOf(id, random) + "\"";
-            case "queue", DESK, RUSH, CREW ->
+            case "queue", DESK, RUSH, CREW, STAFF ->
                 match(id) + ",\"on-exceed\":\"shape\",\"queue\":\"" + queueOf(id, random) + "\"";
             case SLOTS ->
                 match(id) + ",\"limits\":[{\"algorithm\":\"concurrency\",\"limit\":" + limit(id, 2, 4)

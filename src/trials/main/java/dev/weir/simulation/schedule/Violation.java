@@ -28,8 +28,9 @@ public final class Violation extends AssertionError {
         /** No queue releases faster than its rate. */
         IN_PACE,
         /**
-         * No bucket has more in flight than it, its tiers and clients have slots; each attempt is released once, is ended
-         * by its client or its time, and is followed by no more than permitted.
+         * No bucket has more in flight than it, its tiers and clients have slots, nor have all buckets more than their
+         * total; each attempt is released once, is ended by its client or its time, and is followed by no more than
+         * permitted.
          */
         WITHIN_SLOTS,
         /** Once a pause is committed, its queue releases nothing until it is resumed. */
