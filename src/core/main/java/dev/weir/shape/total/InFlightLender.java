@@ -8,12 +8,9 @@ import dev.weir.shape.total.LedgerState.Lent;
 import java.util.HashMap;
 import java.util.List;
 import java.util.Map;
-import java.util.OptionalInt;
 import java.util.OptionalLong;
 import java.util.Set;
 import java.util.TreeMap;
-import java.util.TreeSet;
-import java.util.function.Predicate;
 
 /**
  * Lends the slots of a queue's total to partitions, so that requests in flight never occupy more of them in sum.
@@ -64,12 +61,33 @@ final class InFlightLender {
         }
     }
 
-    /** What a partition was told last. */
-    private record Told(InFlightGrant grant, long atNanos) {}
+    /** What was sent to a partition last. */
+    private record Sent(InFlightGrant grant, long atNanos) {}
+
+    /**
+     * The highest priority of the tiers for which a partition wants slots, and that for which any other does. It is
+     * {@link #NOTHING} if there is none.
+     */
+    record HighestWanted(int partition, int priority, int priorityOfOthers) {
+
+        static final int NOTHING = Integer.MIN_VALUE;
+        static final HighestWanted NONE = new HighestWanted(-1, NOTHING, NOTHING);
+
+        HighestWanted and(int other, int otherPriority) {
+            return otherPriority > priority
+                    ? new HighestWanted(other, otherPriority, priority)
+                    : new HighestWanted(partition, priority, Math.max(priorityOfOthers, otherPriority));
+        }
+
+        int besides(int one) {
+            return one == partition ? priorityOfOthers : priority;
+        }
+    }
 
     private final Map<Integer, Lent> lent;
-    private final Map<Flow, Want> wants = new TreeMap<>();
-    private final Map<Integer, Told> told = new HashMap<>();
+    private long lentSlots; // the sum of what is lent
+    private final Map<Integer, Map<String, Want>> wants = new TreeMap<>(); // by partition and tier
+    private final Map<Integer, Sent> sent = new HashMap<>();
     private final FairScheduler scheduler = new FairScheduler(Map.of());
     private Map<String, TierShare> shares = Map.of();
     private long lastLoan;
@@ -79,6 +97,7 @@ final class InFlightLender {
 
     InFlightLender(LedgerState state) {
         lent = new TreeMap<>(state.lent());
+        lentSlots = lent.values().stream().mapToLong(Lent::slots).sum();
         lastLoan = state.lastLoan();
         hasNews = !lent.isEmpty();
     }
@@ -160,55 +179,64 @@ final class InFlightLender {
 
     /** Records what is lent to a partition. Returns whether that has changed. */
     private boolean record(int partition, Lent next) {
-        Lent before = next.slots() == 0 ? lent.remove(partition) : lent.put(partition, next);
+        Lent before = put(partition, next);
         boolean isDifferent = next.slots() == 0 ? before != null : !next.equals(before);
         isChanged |= isDifferent;
         return isDifferent;
     }
 
+    private Lent put(int partition, Lent next) {
+        Lent before = next.slots() == 0 ? lent.remove(partition) : lent.put(partition, next);
+        lentSlots += next.slots() - (before == null ? 0 : before.slots());
+        return before;
+    }
+
     private void replace(int partition, Map<String, Want> byTier) {
-        String value = Integer.toString(partition);
-        for (Flow flow : List.copyOf(wants.keySet())) {
-            if (flow.value().equals(value) && !byTier.containsKey(flow.tier())) {
-                wants.remove(flow);
-                scheduler.leave(flow);
+        Map<String, Want> before = byTier.isEmpty() ? wants.remove(partition) : wants.put(partition, byTier);
+        Set<String> earlier = before == null ? Set.of() : before.keySet();
+        for (String tier : earlier) {
+            if (!byTier.containsKey(tier)) {
+                scheduler.leave(flow(tier, partition));
             }
         }
         byTier.forEach((tier, want) -> {
-            Flow flow = new Flow(tier, value);
-            if (wants.put(flow, want) == null) { // otherwise it keeps its place
-                scheduler.enter(flow, want.least(), want.weight());
+            if (!earlier.contains(tier)) { // otherwise it keeps its place
+                scheduler.enter(flow(tier, partition), want.least(), want.weight());
             }
         });
     }
 
+    private static Flow flow(String tier, int partition) {
+        return new Flow(tier, Integer.toString(partition));
+    }
+
     /** Lends what is free. */
     void lend() {
-        long free = most - lentSlots();
-        for (Flow flow = first(); flow != null && free > 0; flow = first()) {
-            Want want = wants.get(flow);
+        for (Flow flow = first(); flow != null && lentSlots < most; flow = first()) {
+            int partition = Integer.parseInt(flow.value());
+            Map<String, Want> ofPartition = wants.get(partition);
+            Want want = ofPartition.get(flow.tier());
+            long free = most - lentSlots;
             if (want.least() > free) {
                 return;
             }
             long slots = Math.min(free, Math.max(want.least(), Math.min(want.piece(), want.sum())));
-            lend(Integer.parseInt(flow.value()), slots);
-            free -= slots;
+            lend(partition, slots);
             boolean wantsMore = want.sum() > slots;
             scheduler.served(flow, slots, want.weight(), wantsMore);
             if (wantsMore) {
-                wants.put(flow, want.less(slots));
+                ofPartition.put(flow.tier(), want.less(slots));
             } else {
-                wants.remove(flow);
+                ofPartition.remove(flow.tier());
+            }
+            if (ofPartition.isEmpty()) {
+                wants.remove(partition);
             }
         }
     }
 
     private Flow first() {
         return scheduler.next().orElse(null);
-    }
-
-    private long lentSlots() {
-        return lent.values().stream().mapToLong(Lent::slots).sum();
     }
 
     private long smallestPiece() {
@@ -220,60 +248,59 @@ final class InFlightLender {
         long number = before.loan().number() + slots;
         lastLoan = Math.max(lastLoan, number);
         // requests beyond the earlier loan are part of the new one
-        lent.put(partition, new Lent(new InFlightLoan(number, before.slots() + slots), 0));
+        put(partition, new Lent(new InFlightLoan(number, before.slots() + slots), 0));
     }
 
-    private InFlightGrant grant(int partition) {
+    /** Returns what a partition is to know of its slots. */
+    InFlightGrant grant(int partition, HighestWanted highest) {
         Lent own = lent.get(partition);
-        return new InFlightGrant(own == null ? InFlightLoan.NONE : own.loan(), recall(partition));
+        return new InFlightGrant(own == null ? InFlightLoan.NONE : own.loan(), recall(partition, highest));
     }
 
-    private Recall recall(int partition) {
-        if (most > 0 && lentSlots() > most) {
+    private Recall recall(int partition, HighestWanted highest) {
+        if (most > 0 && lentSlots > most) {
             return Recall.ALL;
         }
-        return isWanted(partition) ? Recall.FREED : Recall.NONE;
+        int ofOthers = highest.besides(partition);
+        return ofOthers != HighestWanted.NOTHING && ofOthers >= priority(partition) ? Recall.FREED : Recall.NONE;
     }
 
-    /** Returns whether slots that become free on a partition are wanted by others. */
-    private boolean isWanted(int partition) {
-        String value = Integer.toString(partition);
-        OptionalInt ownPriority = priority(flow -> flow.value().equals(value));
-        OptionalInt highest = priority(flow -> !flow.value().equals(value));
-        return highest.isPresent() && (ownPriority.isEmpty() || highest.getAsInt() >= ownPriority.getAsInt());
+    HighestWanted highestWanted() {
+        HighestWanted highest = HighestWanted.NONE;
+        for (int partition : wants.keySet()) {
+            highest = highest.and(partition, priority(partition));
+        }
+        return highest;
     }
 
-    /** Returns the highest priority of the tiers for which some partitions want slots. */
-    private OptionalInt priority(Predicate<Flow> partitions) {
-        return wants.keySet().stream()
-                .filter(partitions)
-                .mapToInt(flow ->
-                        shares.getOrDefault(flow.tier(), TierShare.DEFAULT).priority())
-                .max();
+    /** Returns the highest priority of the tiers for which a partition wants slots. */
+    private int priority(int partition) {
+        return wants.getOrDefault(partition, Map.of()).keySet().stream()
+                .mapToInt(tier -> shares.getOrDefault(tier, TierShare.DEFAULT).priority())
+                .max()
+                .orElse(HighestWanted.NOTHING);
     }
 
-    /** Returns the partitions to which a grant is due. */
-    Set<Integer> uninformed(long nowNanos) {
-        told.keySet().retainAll(lent.keySet());
-        Set<Integer> uninformed = new TreeSet<>();
+    /** Returns the grants that are due, by partition. Each that is sent must be passed to {@link #sent}. */
+    Map<Integer, InFlightGrant> dueGrants(HighestWanted highest, long nowNanos) {
+        sent.keySet().retainAll(lent.keySet());
+        Map<Integer, InFlightGrant> due = new TreeMap<>();
         for (int partition : lent.keySet()) {
-            InFlightGrant grant = grant(partition);
-            Told last = told.get(partition);
+            InFlightGrant grant = grant(partition, highest);
+            Sent last = sent.get(partition);
             boolean isNew = last == null
                     || grant.loan().number() > last.grant().loan().number()
                     || grant.recall() != last.grant().recall();
             if (isNew || grant.recall() != Recall.NONE && Math.abs(nowNanos - last.atNanos()) >= REMINDER_NANOS) {
-                uninformed.add(partition);
+                due.put(partition, grant);
             }
         }
         hasNews = false;
-        return uninformed;
+        return due;
     }
 
-    /** Returns what to tell a partition, which must be sent to it. */
-    InFlightGrant tell(int partition, long nowNanos) {
-        InFlightGrant grant = grant(partition);
-        told.put(partition, new Told(grant, nowNanos));
-        return grant;
+    /** Remembers what is sent to a partition. */
+    void sent(int partition, InFlightGrant grant, long nowNanos) {
+        sent.put(partition, new Sent(grant, nowNanos));
     }
 }

@@ -8,6 +8,7 @@ import dev.weir.shape.rules.QueueRules;
 import dev.weir.shape.rules.TierShare;
 import dev.weir.shape.rules.TotalRate;
 import dev.weir.shape.timer.TimerQueue;
+import dev.weir.shape.total.InFlightLender.HighestWanted;
 import dev.weir.shape.total.TotalReport.LeasedTime;
 import dev.weir.time.DueTime;
 import java.util.ArrayDeque;
@@ -18,7 +19,6 @@ import java.util.List;
 import java.util.Map;
 import java.util.Optional;
 import java.util.OptionalLong;
-import java.util.Set;
 import java.util.TreeMap;
 
 /**
@@ -104,8 +104,8 @@ public final class TotalLedger {
         long waiting;
         long lagMs;
         long reportedNanos;
-        boolean isTold; // whether it was sent a grant
-        long toldNanos;
+        boolean isSent; // whether it was sent a grant
+        long sentNanos;
 
         PartitionState(int partition) {
             this.partition = partition;
@@ -343,17 +343,20 @@ public final class TotalLedger {
     }
 
     private List<TotalGrant> grants(long nowNanos) {
-        Set<Integer> uninformed = lender.uninformed(nowNanos);
+        HighestWanted highest = lender.highestWanted();
+        Map<Integer, InFlightGrant> dueSlots = lender.dueGrants(highest, nowNanos);
         List<TotalGrant> grants = new ArrayList<>();
         long waiting =
                 partitions.values().stream().mapToLong(holder -> holder.waiting).sum();
         for (PartitionState holder : partitions.values()) {
-            boolean isDue = !holder.isTold
-                    || nowNanos - holder.toldNanos >= REPORT_INTERVAL_MS * NANOS_PER_MS
-                    || holder.toldNanos > nowNanos
-                    || uninformed.contains(holder.partition);
+            boolean isDue = !holder.isSent
+                    || nowNanos - holder.sentNanos >= REPORT_INTERVAL_MS * NANOS_PER_MS
+                    || holder.sentNanos > nowNanos
+                    || dueSlots.containsKey(holder.partition);
             if (!holder.runs.isEmpty() || isDue) {
-                uninformed.remove(holder.partition);
+                InFlightGrant due = dueSlots.remove(holder.partition);
+                InFlightGrant slots = due == null ? lender.grant(holder.partition, highest) : due;
+                lender.sent(holder.partition, slots, nowNanos);
                 grants.add(new TotalGrant(
                         new QueuePartition(queue, holder.partition),
                         holder.number,
@@ -362,9 +365,9 @@ public final class TotalLedger {
                         waiting - holder.waiting,
                         weights.weights(holder.partition),
                         holder.runs,
-                        lender.tell(holder.partition, nowNanos)));
-                holder.isTold = true;
-                holder.toldNanos = nowNanos;
+                        slots));
+                holder.isSent = true;
+                holder.sentNanos = nowNanos;
                 for (GrantedRun run : holder.runs) {
                     long endNanos = pacing.after(run.start(), run.tokens()).ceilNanos();
                     LeasedTime time = new LeasedTime(run.start().ceilNanos(), endNanos);
@@ -374,12 +377,15 @@ public final class TotalLedger {
                 holder.endOfRuns = null;
             }
         }
-        uninformed.forEach(partition -> grants.add(toSilent(partition, waiting, nowNanos)));
+        dueSlots.forEach((partition, slots) -> {
+            lender.sent(partition, slots, nowNanos);
+            grants.add(toSilent(partition, waiting, slots, nowNanos));
+        });
         return grants;
     }
 
     /** Returns a grant for a partition on which nothing waits. */
-    private TotalGrant toSilent(int partition, long waiting, long nowNanos) {
+    private TotalGrant toSilent(int partition, long waiting, InFlightGrant slots, long nowNanos) {
         return new TotalGrant(
                 new QueuePartition(queue, partition),
                 0,
@@ -388,7 +394,7 @@ public final class TotalLedger {
                 waiting,
                 List.of(),
                 List.of(),
-                lender.tell(partition, nowNanos));
+                slots);
     }
 
     /** Sets the time back, because it was wrong. Granted time keeps its distance from now. */

@@ -9,6 +9,7 @@ import java.util.Arrays;
 import java.util.List;
 import java.util.Map;
 import java.util.OptionalLong;
+import java.util.Set;
 import java.util.TreeMap;
 import java.util.stream.Collectors;
 import org.junit.jupiter.api.Test;
@@ -46,6 +47,17 @@ class InFlightLenderTest {
     private InFlightLoan loan(int partition) {
         LedgerState.Lent lent = lender.lent().get(partition);
         return lent == null ? InFlightLoan.NONE : lent.loan();
+    }
+
+    private InFlightGrant grant(int partition) {
+        return lender.grant(partition, lender.highestWanted());
+    }
+
+    /** Sends the grants that are due. Returns the partitions that get one. */
+    private Set<Integer> sendDue(long nowNanos) {
+        Map<Integer, InFlightGrant> due = lender.dueGrants(lender.highestWanted(), nowNanos);
+        due.forEach((partition, grant) -> lender.sent(partition, grant, nowNanos));
+        return due.keySet();
     }
 
     private String lent() {
@@ -111,13 +123,13 @@ class InFlightLenderTest {
     void slots_are_wanted_from_the_others_while_a_partition_waits_and_not_if_its_priority_is_lower() {
         want(4, "0 free 4");
         lender.lend();
-        assertThat(lender.tell(0, 0).recall()).isEqualTo(Recall.NONE);
+        assertThat(grant(0).recall()).isEqualTo(Recall.NONE);
         want(4, "1 free 1");
         lender.lend();
-        assertThat(lender.tell(0, 0).recall()).isEqualTo(Recall.FREED);
+        assertThat(grant(0).recall()).isEqualTo(Recall.FREED);
         want(4, "0 gold 1");
         lender.lend();
-        assertThat(lender.tell(0, 0).recall()).as("it needs them itself first").isEqualTo(Recall.NONE);
+        assertThat(grant(0).recall()).as("it needs them itself first").isEqualTo(Recall.NONE);
     }
 
     @Test
@@ -127,26 +139,23 @@ class InFlightLenderTest {
         want(2, "1 free 1");
         lender.lend();
         assertThat(lent()).isEqualTo("0:2 1:1");
-        assertThat(List.of(lender.tell(0, 0), lender.tell(1, 0)))
+        assertThat(List.of(grant(0), grant(1)))
                 .extracting(InFlightGrant::recall)
                 .containsExactly(Recall.ALL, Recall.ALL);
     }
 
     @Test
-    void a_partition_is_reminded_of_wanted_slots_and_told_once_that_they_no_longer_are() {
+    void a_partition_is_reminded_of_wanted_slots_and_learns_once_that_they_no_longer_are() {
         want(1, "0 free 1");
         lender.lend();
         want(1, "1 free 1");
         lender.lend();
-        assertThat(lender.uninformed(0)).containsExactly(0);
-        lender.tell(0, 0);
-        assertThat(lender.uninformed(999_999_999)).isEmpty();
-        assertThat(lender.uninformed(1_000_000_000)).containsExactly(0);
-        lender.tell(0, 1_000_000_000);
+        assertThat(sendDue(0)).containsExactly(0);
+        assertThat(sendDue(999_999_999)).isEmpty();
+        assertThat(sendDue(1_000_000_000)).containsExactly(0);
         lender.forgetDemands(1);
-        assertThat(lender.uninformed(1_000_000_001)).containsExactly(0);
-        lender.tell(0, 1_000_000_001);
-        assertThat(lender.uninformed(9_000_000_000L)).isEmpty();
+        assertThat(sendDue(1_000_000_001)).containsExactly(0);
+        assertThat(sendDue(9_000_000_000L)).isEmpty();
     }
 
     @Test
