@@ -14,6 +14,7 @@ import dev.weir.shape.rules.Pacing;
 import dev.weir.shape.rules.QueueDecisions;
 import dev.weir.shape.rules.QueueRules;
 import dev.weir.shape.total.OutflowState;
+import dev.weir.shape.total.TotalLedger;
 
 /**
  * Foresees when a request would leave a bucket if nothing else arrived, and decides by that whether it is admitted.
@@ -239,7 +240,8 @@ final class QueueForecast {
         if (rules.total() != null) {
             long nextCost =
                     waiting.next() == null ? 1 : Math.max(1, waiting.next().cost());
-            long totalMs = rules.total().drainMs(nextCost);
+            long grantMs = rules.total().inFlight().isPresent() ? TotalLedger.REPORT_INTERVAL_MS : 0;
+            long totalMs = Math.max(grantMs, rules.total().drainMs(nextCost));
             nanos = Math.max(nanos, clockNanos + totalMs * NANOS_PER_MS);
         }
         return Math.floorDiv(Math.max(clockNanos, nanos), NANOS_PER_MS) + 1;

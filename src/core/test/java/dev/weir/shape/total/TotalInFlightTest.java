@@ -5,6 +5,7 @@ import static org.assertj.core.api.Assertions.assertThat;
 
 import dev.weir.event.Decision;
 import dev.weir.event.Outcome;
+import dev.weir.event.Reason;
 import dev.weir.shape.rules.InFlightRules;
 import dev.weir.shape.rules.QueueRules;
 import dev.weir.shape.rules.QueueTotal;
@@ -161,6 +162,20 @@ class TotalInFlightTest {
         }
         queue.run(EXCHANGES_MS);
         assertThat(queue.releases).hasSize(6);
+    }
+
+    @Test
+    void a_full_key_is_to_ask_again_after_the_next_grant() {
+        QueueRules rules = rules(1, 10).toBuilder().capacity(1).build();
+        PartitionsHarness queue = harness(13, 2, rules);
+        queue.offer(key(0, 0, 2), null, 1);
+        queue.run(EXCHANGES_MS);
+        queue.offer(key(1, 0, 2), null, 1);
+        queue.offer(key(1, 0, 2), null, 1);
+        queue.run(EXCHANGES_MS);
+        Decision denied = queue.decisions.get(queue.decisions.size() - 1);
+        assertThat(denied.reason()).isEqualTo(Reason.QUEUE_FULL);
+        assertThat(denied.retryAfterMs()).isGreaterThanOrEqualTo(TotalLedger.REPORT_INTERVAL_MS);
     }
 
     @Test
