@@ -28,6 +28,7 @@ import java.io.IOException;
 import java.nio.file.Path;
 import java.time.Duration;
 import java.util.ArrayList;
+import java.util.Collection;
 import java.util.HashSet;
 import java.util.LinkedHashMap;
 import java.util.List;
@@ -37,7 +38,9 @@ import java.util.Set;
 import java.util.concurrent.Callable;
 import java.util.concurrent.TimeUnit;
 import java.util.function.Consumer;
+import org.apache.kafka.clients.admin.ConsumerGroupDescription;
 import org.apache.kafka.clients.admin.MemberDescription;
+import org.apache.kafka.common.GroupState;
 import org.apache.kafka.common.TopicPartition;
 
 /**
@@ -81,14 +84,14 @@ final class FailureRun implements AutoCloseable {
      * The conditions during the whole run, besides the faults.
      *
      * @param misplacedPercent the percentage of requests that are not written to the partition of their client
-     * @param takeover the {@code takeover} section of the enforcers' configuration
      * @param skew by how much the wall clock of an enforcer is ahead or behind at most, drawn at each start; ignored if
      *     no C compiler is installed
+     * @param hasTakeover whether enforcers take over before a session ends
      */
-    record Conditions(int misplacedPercent, Duration skew, Map<String, String> takeover) {
+    record Conditions(int misplacedPercent, Duration skew, boolean hasTakeover) {
 
         /** The default conditions. */
-        static final Conditions USUAL = new Conditions(10, Duration.ofHours(1), Map.of());
+        static final Conditions USUAL = new Conditions(10, Duration.ofHours(1), true);
     }
 
     /**
@@ -136,7 +139,7 @@ final class FailureRun implements AutoCloseable {
                     "enforcer-" + i,
                     directory,
                     setup.partitions,
-                    Map.of("takeover", setup.conditions.takeover),
+                    Map.of("takeover", Map.of("enabled", String.valueOf(setup.conditions.hasTakeover))),
                     kafka));
         }
         commands = new JobCommands(config, setup.seed);
@@ -191,9 +194,8 @@ final class FailureRun implements AutoCloseable {
         for (WorkerProcess worker : workers) {
             started.addAll(worker.started());
         }
-        long takeovers = 0;
+        long takeovers = takeovers();
         for (InstanceProcess instance : instances) {
-            takeovers += instance.takeovers();
             stop(instance);
         }
         List<Breach> findings = new ArrayList<>(Oracle.check(evidence));
@@ -317,16 +319,29 @@ final class FailureRun implements AutoCloseable {
         instance.start();
     }
 
+    /** Stops an instance that has requests until others have taken over. */
     private void hang(InjectedFault fault) throws Exception {
         InstanceProcess instance = instances.get(fault.target());
+        awaitWithProgress(instance.name() + " to have requests", () -> hasRequests(instance));
         Set<TopicPartition> hit = partitions(instance);
+        long before = takeovers();
         instance.pause();
         try {
             hit(fault, hit);
-            awaitWithProgress("takeover by the other enforcers", watch::isQuiet);
+            awaitWithProgress(
+                    "takeover by the other enforcers",
+                    () -> watch.isQuiet() && (!setup.conditions.hasTakeover || takeovers() > before));
         } finally {
             instance.resume();
         }
+    }
+
+    private long takeovers() throws IOException {
+        long takeovers = 0;
+        for (InstanceProcess instance : instances) {
+            takeovers += instance.takeovers();
+        }
+        return takeovers;
     }
 
     private void roll() throws Exception {
@@ -388,13 +403,25 @@ final class FailureRun implements AutoCloseable {
         return all;
     }
 
+    /** Returns whether an enforcer has partitions of requests that it does not have to return. */
+    private boolean hasRequests(InstanceProcess instance) throws Exception {
+        return groups().stream().allMatch(group -> group.groupState() == GroupState.STABLE)
+                && partitions(instance).stream()
+                        .anyMatch(partition ->
+                                partition.topic().equals(Topics.of(config).requests()));
+    }
+
+    /** Returns the groups of both applications. */
+    private Collection<ConsumerGroupDescription> groups() throws Exception {
+        List<String> ids =
+                List.of(config.applicationId(), StreamsSettings.shaping(config).getProperty("application.id"));
+        return brokers.admin().describeConsumerGroups(ids).all().get().values();
+    }
+
     /** Returns the partitions that are assigned to an enforcer in both applications. */
     private Set<TopicPartition> partitions(InstanceProcess instance) throws Exception {
-        List<String> groups =
-                List.of(config.applicationId(), StreamsSettings.shaping(config).getProperty("application.id"));
         Set<TopicPartition> partitions = new HashSet<>();
-        for (var group :
-                brokers.admin().describeConsumerGroups(groups).all().get().values()) {
+        for (ConsumerGroupDescription group : groups()) {
             for (MemberDescription member : group.members()) {
                 if (member.clientId().startsWith(instance.name() + "-")) {
                     partitions.addAll(member.assignment().topicPartitions());

@@ -74,8 +74,7 @@ public final class FailureSuite implements Callable<Integer> {
         List<InjectedFault> schedule = faults.isEmpty()
                 ? InjectedFault.schedule(seed, kills, enforcers)
                 : InjectedFault.sequence(seed, faults, enforcers);
-        FailureRun.Conditions conditions =
-                new FailureRun.Conditions(misplacedPercent, skew, Map.of("enabled", String.valueOf(!hasNoTakeover)));
+        FailureRun.Conditions conditions = new FailureRun.Conditions(misplacedPercent, skew, !hasNoTakeover);
         FailureRun.Setup setup = new FailureRun.Setup(seed, schedule, enforcers, partitions, rate, conditions, kafka);
         try (FailureRun run = new FailureRun(setup, directory, out::println)) {
             FailureRun.Report report = run.run();
