@@ -24,10 +24,13 @@ final class FlowBounds {
     /** The most tokens that are counted, so that times do not overflow. */
     private static final long MAX_TOKENS = 1L << 60;
 
+    /** A start that is not known, which is earlier than all others. */
+    static final long UNKNOWN = Long.MIN_VALUE;
+
     private static final class Generation {
         long leastCost = Long.MAX_VALUE;
         long largestCost;
-        // both are DueTime.NEVER if no request expires, and Long.MIN_VALUE if unknown
+        // both are DueTime.NEVER if no request expires
         long inTimeNanos = DueTime.NEVER; // the latest start of the flow by which each request is reached in time
         long afterExpiryNanos = DueTime.NEVER; // the earliest start as if from which those behind an expired one leave
 
@@ -45,8 +48,8 @@ final class FlowBounds {
         }
 
         void forgetPace() {
-            inTimeNanos = Long.MIN_VALUE;
-            afterExpiryNanos = Long.MIN_VALUE;
+            inTimeNanos = UNKNOWN;
+            afterExpiryNanos = UNKNOWN;
         }
     }
 
@@ -95,8 +98,11 @@ final class FlowBounds {
 
     private static long inTimeNanos(long before, long cost, long expiryNanos, Pacing pacing) {
         long startNanos = startNanos(before, expiryNanos, pacing);
-        boolean isBound = startNanos < DueTime.NEVER && startNanos > Long.MIN_VALUE;
-        return isBound ? startNanos + pacing.freeNanos(cost) : startNanos;
+        return isTime(startNanos) ? startNanos + pacing.freeNanos(cost) : startNanos;
+    }
+
+    private static boolean isTime(long startNanos) {
+        return startNanos != DueTime.NEVER && startNanos != UNKNOWN;
     }
 
     private static long startNanos(long before, long expiryNanos, Pacing pacing) {
@@ -104,7 +110,7 @@ final class FlowBounds {
             return expiryNanos;
         }
         long spanNanos = pacing.spanNanos(before);
-        return Pacing.isSaturated(spanNanos) ? Long.MIN_VALUE : expiryNanos - spanNanos;
+        return Pacing.isSaturated(spanNanos) ? UNKNOWN : expiryNanos - spanNanos;
     }
 
     /** Removes a request from the middle, or from the end. */
@@ -154,21 +160,21 @@ final class FlowBounds {
                 inTimeNanos(before, head.cost(), head.expiryNanos(), pacing),
                 Math.min(older.inTimeNanos, newer.inTimeNanos));
         return inTimeNanos == DueTime.NEVER
-                || inTimeNanos > Long.MIN_VALUE && inTimeNanos >= startNanos - pacing.spanFloorNanos(before);
+                || inTimeNanos != UNKNOWN && inTimeNanos >= startNanos - pacing.spanFloorNanos(before);
     }
 
     /**
      * Returns a lower bound of when a new request leaves if some request ahead of it in the flow expires: while the
      * last one that expires waits, nothing behind it in its flow leaves.
      *
-     * @return {@link DueTime#NEVER} if none ever does, {@link Long#MIN_VALUE} if it is unknown
+     * @return {@link DueTime#NEVER} if none ever does, {@link #UNKNOWN} if it is unknown
      */
     long afterExpiryNanos(FlowHead head, long waitingTokens, long cost, Pacing pacing) {
         long ofHeadNanos = startNanos(tokens - waitingTokens + head.cost(), head.expiryNanos(), pacing);
         long startNanos = Math.min(ofHeadNanos, Math.min(older.afterExpiryNanos, newer.afterExpiryNanos));
-        return startNanos == DueTime.NEVER || startNanos == Long.MIN_VALUE
-                ? startNanos
-                : startNanos + pacing.spanFloorNanos(tokens) - pacing.spanNanos(pacing.freeTokens(cost));
+        return isTime(startNanos)
+                ? startNanos + pacing.spanFloorNanos(tokens) - pacing.spanNanos(pacing.freeTokens(cost))
+                : startNanos;
     }
 
     /** The head of a flow: its capped cost, and when it expires. */
