@@ -38,7 +38,7 @@ class PrometheusMetricsTest {
     private static final Duration PATIENCE = Duration.ofMinutes(5);
 
     /**
-     * Three queues, one with a key and one with slots, each with one released request and others that wait; a limit that permits two of
+     * Three queues, two with a key, of which one has slots, each with one released request and others that wait; a limit that permits two of
      * three requests, and one beside it that observes; and a shared limit that permits one of two.
      */
     private static final String POLICIES = """
@@ -54,7 +54,7 @@ class PrometheusMetricsTest {
             queues:
               - {id: hooks, key: [client], limit: 1, per: 30d}
               - {id: slow, limit: 1, per: 30d, tiers: {gold: {priority: 1}}}
-              - {id: jobs, max-in-flight: 1, ack-timeout: 30d, max-duration: 30d}
+              - {id: jobs, key: [client], max-in-flight: 1, ack-timeout: 30d, max-duration: 30d, total: {max-in-flight: 3}}
             """;
 
     @TempDir
@@ -194,6 +194,7 @@ class PrometheusMetricsTest {
     void what_workers_have_is_measured_by_queue() {
         assertThat(scrape.lines("weir_queue_in_flight")).containsExactly("{queue=\"jobs\"} 1.0");
         assertThat(scrape.lines("weir_queue_max_in_flight")).containsExactly("{queue=\"jobs\"} 1.0");
+        assertThat(scrape.lines("weir_queue_total_max_in_flight")).containsExactly("{queue=\"jobs\"} 3.0");
         assertThat(scrape.lines("weir_queue_slots")).containsExactly("{queue=\"jobs\",tier=\"(none)\"} 1.0");
         assertThat(scrape.lines("weir_queue_retries_waiting")).containsExactly("{queue=\"jobs\"} 0.0");
         assertThat(scrape.lines("weir_queue_oldest_attempt_seconds")).hasSize(1);
@@ -205,7 +206,8 @@ class PrometheusMetricsTest {
     /** The number of keys, but no key itself: {@link #no_label_has_a_client}. */
     @Test
     void keys_in_use_are_measured_by_queue() {
-        assertThat(scrape.lines("weir_queue_keys")).containsExactly("{queue=\"hooks\"} 1.0");
+        assertThat(scrape.lines("weir_queue_keys"))
+                .containsExactlyInAnyOrder("{queue=\"hooks\"} 1.0", "{queue=\"jobs\"} 1.0");
         assertThat(scrape.lines("weir_queue_waiting").stream().filter(line -> line.contains("hooks")))
                 .anyMatch(line -> line.endsWith(" 1.0"));
     }

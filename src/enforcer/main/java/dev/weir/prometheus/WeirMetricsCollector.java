@@ -71,6 +71,7 @@ final class WeirMetricsCollector implements MultiCollector {
                 inFlight(queues),
                 slots(queues),
                 mostInFlight(queues),
+                mostInFlightOfAllKeys(queues),
                 oldestAttempt(queues),
                 retries(queues),
                 attempts(metrics, queues),
@@ -265,6 +266,20 @@ final class WeirMetricsCollector implements MultiCollector {
         for (QueueView queue : queues) {
             if (queue.rules().inFlight() != null) {
                 most.max(queue.rules().inFlight().most(), queue.rules().id());
+            }
+        }
+        return most.gauge();
+    }
+
+    private static MetricSnapshot mostInFlightOfAllKeys(List<QueueView> queues) {
+        MetricFamily most = new MetricFamily(
+                "weir_queue_total_max_in_flight", "Most slots of all keys of a queue together in use", "queue");
+        for (QueueView queue : queues) {
+            if (queue.rules().total() != null) {
+                queue.rules()
+                        .total()
+                        .inFlight()
+                        .ifPresent(slots -> most.max(slots, queue.rules().id()));
             }
         }
         return most.gauge();
