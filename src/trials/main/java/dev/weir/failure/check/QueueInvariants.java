@@ -28,6 +28,9 @@ final class QueueInvariants {
     /** The name of the invariant of slots and attempts. */
     static final String SLOTS = "12 queues-within-slots";
 
+    /** The largest difference between the queue times of two partitions: one that is further ahead is set back. */
+    private static final long QUEUE_TIMES_DIFFER_MS = 1_000;
+
     private static final Set<Reason> OF_ATTEMPTS = EnumSet.of(
             Reason.COMPLETED,
             Reason.EXTENDED,
@@ -106,8 +109,9 @@ final class QueueInvariants {
     }
 
     /**
-     * Checks the attempts: no bucket has more in flight than it, its tiers and clients have slots; those of each
-     * request are released once each, one after the other and no more than permitted; and only their clients end them.
+     * Checks the attempts: no bucket has more in flight than it, its tiers and clients have slots, nor a queue than its
+     * total; those of each request are released once each, one after the other and no more than permitted; and only their
+     * clients end them.
      */
     Breach withinSlots() {
         Breach.Notes notes = new Breach.Notes(SLOTS, "attempts", "retries");
@@ -125,7 +129,8 @@ final class QueueInvariants {
         audit.acknowledgements().forEach(notes::fault);
         rules.queues().values().stream()
                 .filter(versions -> versions.size() == 1)
-                .forEach(versions -> audit.attempts(versions.get(0)).forEach(notes::fault));
+                .forEach(versions ->
+                        audit.attempts(versions.get(0), QUEUE_TIMES_DIFFER_MS).forEach(notes::fault));
         return notes.done();
     }
 

@@ -147,7 +147,7 @@ public final class FailurePolicies {
     /** The keys of the queue of {@link #JOBS}. */
     public static final List<String> POOLS = List.of("a", "b", "c");
 
-    /** A queue whose workers acknowledge releases. */
+    /** A queue whose workers acknowledge releases. All keys together have fewer slots than the sum of theirs. */
     public static final String JOBS = """
             policies:
               - {id: jobs, layer: queues, match: {endpoint: /jobs}, queue: jobs}
@@ -161,6 +161,7 @@ public final class FailurePolicies {
                 max-attempts: 3
                 retry-backoff: 200ms
                 capacity: 30
+                total: {max-in-flight: 5}
                 tiers:
                   gold: {priority: 1, max-in-flight: 2}
             """;
