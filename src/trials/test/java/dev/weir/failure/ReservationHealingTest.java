@@ -181,7 +181,7 @@ class ReservationHealingTest {
     @ParameterizedTest
     @EnumSource
     void the_slots_of_a_killed_client_return_after_the_ttl(Sharing sharing) throws Exception {
-        apply(sharing, "30s");
+        apply(sharing, "15s");
         try (InstanceProcess instance = enforcer();
                 Worker worker = new Worker(directory, sharing, broker.bootstrapServers());
                 WeirClient client = client(broker.bootstrapServers())) {
@@ -278,7 +278,7 @@ class ReservationHealingTest {
 
     @Test
     void an_enforcer_that_is_killed_while_shared_slots_are_freed_lends_none_twice() throws Exception {
-        apply(Sharing.SHARED, "30s");
+        apply(Sharing.SHARED, "15s");
         PeakOfUses inUse = new PeakOfUses();
         AtomicInteger decided = new AtomicInteger();
         int rounds = 40;
