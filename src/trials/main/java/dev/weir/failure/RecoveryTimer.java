@@ -147,7 +147,7 @@ final class RecoveryTimer implements AutoCloseable {
         } else if (record.topic().equals(topics.releases())) {
             queueCame(releases.decode(record.value()).queue(), record.timestamp());
         } else {
-            see(decisions.decode(record.value()), record.timestamp());
+            see(decisions.decode(record.value()), record.partition(), record.timestamp());
         }
     }
 
@@ -158,10 +158,11 @@ final class RecoveryTimer implements AutoCloseable {
         return reason.equals(Rejection.ATTEMPTS_EXHAUSTED.name()) || reason.equals(Rejection.FAILED.name());
     }
 
-    private void see(Decision decision, long writtenMs) {
+    /** @param partition that of the task that decided, also for a request that was written to another partition */
+    private void see(Decision decision, int partition, long writtenMs) {
         answered += decision.endsWait() || ANSWERS_OF_WORKERS.contains(decision.reason()) ? 0 : 1;
         if (decision.queueing() == null) {
-            came(new TopicPartition(topics.requests(), decision.source().partition()), writtenMs);
+            came(new TopicPartition(topics.requests(), partition), writtenMs);
         } else {
             queueCame(decision.queueing().queue(), writtenMs); // decided by the shaping application
         }
