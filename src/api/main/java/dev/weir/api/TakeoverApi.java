@@ -16,6 +16,7 @@ import java.util.concurrent.ConcurrentHashMap;
 import java.util.concurrent.Executors;
 import java.util.concurrent.ScheduledExecutorService;
 import java.util.concurrent.TimeUnit;
+import java.util.function.LongSupplier;
 
 /**
  * Tells the other instances what this one announces, and takes over from those that have died. A request of another
@@ -31,10 +32,15 @@ final class TakeoverApi implements AutoCloseable {
     private static final int MAX_FOLLOWERS = 256;
     private static final Duration CHECK = Duration.ofMillis(100);
 
+    /** How long after its last request another instance counts as one that will ask again. */
+    static final Duration PRESENT = PeerWatch.ASKED.multipliedBy(2);
+
     /** How long a stop waits until the others know of it. */
-    private static final Duration STOP = Duration.ofSeconds(1);
+    static final Duration STOP = Duration.ofSeconds(1);
 
     private final PeerInstances peers;
+    private final LongSupplier nanos;
+    private final Duration answered;
     private final Map<String, Follower> followers = new ConcurrentHashMap<>(); // by instance
     private final ScheduledExecutorService checks = Executors.newSingleThreadScheduledExecutor(task -> {
         Thread thread = new Thread(task, "service-announcements");
@@ -53,13 +59,19 @@ final class TakeoverApi implements AutoCloseable {
      */
     private record Follower(String known, long sinceNanos, CompletableFuture<String> answer) {
 
-        boolean isPresent() {
-            return System.nanoTime() - sinceNanos < 2 * PeerWatch.ASKED.toNanos();
+        boolean isPresent(long nowNanos) {
+            return nowNanos - sinceNanos < PRESENT.toNanos();
         }
     }
 
-    TakeoverApi(PeerInstances peers) {
+    /**
+     * @param nanos the time by which other instances are present, and by which a stop waits for them
+     * @param answered the time after which a request is answered also if nothing has changed
+     */
+    TakeoverApi(PeerInstances peers, LongSupplier nanos, Duration answered) {
         this.peers = peers;
+        this.nanos = nanos;
+        this.answered = answered;
         var unused = checks.scheduleWithFixedDelay(this::check, 0, CHECK.toMillis(), TimeUnit.MILLISECONDS);
     }
 
@@ -91,16 +103,17 @@ final class TakeoverApi implements AutoCloseable {
         TakeoverSource current =
                 source.orElseThrow(() -> ProblemDetails.unavailable("the enforcer is starting, or takeover is off")
                         .exception());
-        followers.values().removeIf(follower -> !follower.isPresent());
+        long now = nanos.getAsLong();
+        followers.values().removeIf(follower -> !follower.isPresent(now));
         if (followers.size() >= MAX_FOLLOWERS && !followers.containsKey(from)) {
             throw ProblemDetails.unavailable("too many instances wait for the announcement")
                     .exception();
         }
         CompletableFuture<String> answer = new CompletableFuture<>();
-        request.future(() -> answer.orTimeout(PeerWatch.ANSWERED.toMillis(), TimeUnit.MILLISECONDS)
+        request.future(() -> answer.orTimeout(answered.toMillis(), TimeUnit.MILLISECONDS)
                 .exceptionally(late -> announcement(current).json())
                 .thenAccept(json -> request.contentType("application/json").result(json)));
-        Follower follower = new Follower(parameters.text(KNOWN).orElse(""), System.nanoTime(), answer);
+        Follower follower = new Follower(parameters.text(KNOWN).orElse(""), now, answer);
         followers.put(from, follower);
         answerIfChanged(follower, announcement(current).json());
     }
@@ -138,17 +151,23 @@ final class TakeoverApi implements AutoCloseable {
 
     /** Waits until the others have asked again, knowing that this instance leaves. */
     private void awaitKnown(TakeoverSource current) {
-        long startNanos = System.nanoTime();
+        long startNanos = nanos.getAsLong();
         String leaving = announcement(current).json();
         followers.values().forEach(follower -> answerIfChanged(follower, leaving));
         try {
-            while (System.nanoTime() - startNanos < STOP.toNanos()
-                    && followers.values().stream()
-                            .anyMatch(follower -> follower.isPresent() && !follower.known.equals(version(leaving)))) {
+            for (long now = startNanos;
+                    now - startNanos < STOP.toNanos() && isAwaited(version(leaving), now);
+                    now = nanos.getAsLong()) {
                 Thread.sleep(1);
             }
         } catch (InterruptedException e) {
             Thread.currentThread().interrupt();
         }
+    }
+
+    /** Returns whether another instance that will ask again has not yet asked with this version. */
+    private boolean isAwaited(String version, long nowNanos) {
+        return followers.values().stream()
+                .anyMatch(follower -> follower.isPresent(nowNanos) && !follower.known.equals(version));
     }
 }

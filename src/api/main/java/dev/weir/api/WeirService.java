@@ -34,6 +34,7 @@ import dev.weir.server.http.ServiceServer;
 import dev.weir.server.http.ServiceServer.Route;
 import dev.weir.server.http.ServiceTls;
 import dev.weir.server.http.TokenThrottle;
+import dev.weir.takeover.PeerWatch;
 import dev.weir.takeover.TakeoverSource;
 import dev.weir.wire.PolicyAvro.Kind;
 import io.javalin.config.JavalinConfig;
@@ -103,7 +104,7 @@ public final class WeirService implements AutoCloseable {
         topic = PolicyTopic.keepingContents(config);
         peers = new PeerInstances(tokens.peerToken(), tls);
         feed = new LiveFeed(peers);
-        takeover = new TakeoverApi(peers);
+        takeover = new TakeoverApi(peers, System::nanoTime, PeerWatch.ANSWERED);
         ConnectionGuard.Bounds bounds =
                 ConnectionGuard.Bounds.ofService(config.service().timeouts().request());
         guard = new ConnectionGuard(bounds);
