@@ -23,7 +23,6 @@ import dev.weir.shape.rules.InFlightRules;
 import dev.weir.shape.rules.QueueRules;
 import dev.weir.shape.view.QueueView;
 import dev.weir.storage.DamagedStoreException;
-import dev.weir.storage.StoredQueues;
 import dev.weir.storage.codec.QueueMessageCodec;
 import dev.weir.testing.QueueAudit;
 import dev.weir.wire.AdmissionAvro;
@@ -36,21 +35,16 @@ import java.util.HashSet;
 import java.util.List;
 import java.util.Map;
 import java.util.Optional;
-import java.util.Properties;
 import java.util.Set;
 import java.util.concurrent.atomic.AtomicInteger;
-import org.apache.kafka.common.serialization.Serdes;
 import org.apache.kafka.common.utils.Bytes;
 import org.apache.kafka.streams.KeyValue;
-import org.apache.kafka.streams.StreamsConfig;
-import org.apache.kafka.streams.processor.TaskId;
 import org.apache.kafka.streams.processor.api.MockProcessorContext;
 import org.apache.kafka.streams.processor.api.MockProcessorContext.CapturedForward;
 import org.apache.kafka.streams.processor.api.MockProcessorContext.CapturedPunctuator;
 import org.apache.kafka.streams.processor.api.Record;
 import org.apache.kafka.streams.state.KeyValueIterator;
 import org.apache.kafka.streams.state.KeyValueStore;
-import org.apache.kafka.streams.state.Stores;
 import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.BeforeEach;
 import org.junit.jupiter.api.Test;
@@ -64,18 +58,15 @@ import org.junit.jupiter.params.provider.ValueSource;
  */
 class ShapeTest {
 
-    private static final StoredQueues.StoreNames STORES =
-            new StoredQueues.StoreNames("states", "slots", "tickets", "expiry-timers", "timers", "schedule", "answers");
     private static final QueueMessageCodec CODEC = new QueueMessageCodec();
-    private static final Shape.Outlets OUTLETS =
-            new Shape.Outlets("decisions", "replies", "releases", "messages", "reservations", "dead-letters");
+    private static final Shape.Outlets OUTLETS = ShapeStores.OUTLETS;
 
     @TempDir
     private Path directory;
 
     private final PolicyRegistry policies = new PolicyRegistry();
     private final QueueRegistry live = new QueueRegistry();
-    private final List<KeyValueStore<Bytes, byte[]>> stores = new ArrayList<>();
+    private ShapeStores stores;
     private MockProcessorContext<byte[], Object> context;
     private Shape shape;
     private final Set<QueueMessage.Marker> delivered = new HashSet<>();
@@ -86,33 +77,13 @@ class ShapeTest {
     @BeforeEach
     void openStores() {
         policies.put(rules(1, 100));
-        MockProcessorContext<byte[], Object> opening = context();
-        for (String name : List.of(
-                STORES.states(),
-                STORES.entries(),
-                STORES.tickets(),
-                STORES.expiryTimers(),
-                STORES.timers(),
-                STORES.schedule(),
-                STORES.answers())) {
-            stores.add(open(name, opening));
-        }
+        stores = ShapeStores.onDisk(directory, 0);
         start();
-    }
-
-    private static KeyValueStore<Bytes, byte[]> open(String name, MockProcessorContext<?, ?> context) {
-        KeyValueStore<Bytes, byte[]> store = Stores.keyValueStoreBuilder(
-                        Stores.persistentKeyValueStore(name), Serdes.Bytes(), Serdes.ByteArray())
-                .withLoggingDisabled()
-                .withCachingDisabled()
-                .build();
-        store.init(context.getStateStoreContext(), store);
-        return store;
     }
 
     @AfterEach
     void closeStores() {
-        stores.forEach(KeyValueStore::close);
+        stores.close();
     }
 
     private static QueueRules rules(long version, long limit) {
@@ -123,19 +94,18 @@ class ShapeTest {
                 .build();
     }
 
-    private MockProcessorContext<byte[], Object> context() {
-        Properties settings = new Properties();
-        settings.put(StreamsConfig.PROCESSING_GUARANTEE_CONFIG, StreamsConfig.EXACTLY_ONCE_V2);
-        return new MockProcessorContext<>(settings, new TaskId(0, 0), directory.toFile());
-    }
-
     /** Starts a new processor on the existing stores. */
     private void start() {
-        context = context();
-        stores.forEach(context::addStateStore);
+        context = stores.context();
         tellTime();
         shape = new Shape(
-                policies, live, new EnforcerMetrics(), WeirConfig.DEFAULTS, STORES, OUTLETS, new ReplyPartitions(1));
+                policies,
+                live,
+                new EnforcerMetrics(),
+                WeirConfig.DEFAULTS,
+                ShapeStores.NAMES,
+                OUTLETS,
+                new ReplyPartitions(1));
         shape.init(context);
     }
 
@@ -257,8 +227,9 @@ class ShapeTest {
                     .extracting(Release::requestId)
                     .isSorted();
         }
-        for (KeyValueStore<Bytes, byte[]> store : stores.subList(1, 4)) {
-            try (var left = store.all()) {
+        for (String name :
+                List.of(ShapeStores.NAMES.entries(), ShapeStores.NAMES.tickets(), ShapeStores.NAMES.expiryTimers())) {
+            try (var left = stores.get(name).all()) {
                 assertThat(left.hasNext()).isFalse();
             }
         }
@@ -400,10 +371,10 @@ class ShapeTest {
     @Test
     void no_queue_continues_if_a_scan_of_the_states_ends_early() {
         admit(RequestKind.CONSUME, "r", "c");
-        KeyValueStore<Bytes, byte[]> whole = stores.get(0);
-        stores.set(0, cutOff(whole));
+        KeyValueStore<Bytes, byte[]> whole = stores.get(ShapeStores.NAMES.states());
+        stores.replace(cutOff(whole));
         assertThatThrownBy(this::start).isInstanceOf(DamagedStoreException.class);
-        stores.set(0, whole);
+        stores.replace(whole);
         start();
     }
 
@@ -434,11 +405,12 @@ class ShapeTest {
         }
         admit(RequestKind.CONSUME, "r0", "c0"); // same client and id: the ticket refers to the newer request
         start();
-        for (int store : List.of(1, 2)) {
-            KeyValue<Bytes, byte[]> lost = last(stores.get(store));
-            stores.get(store).delete(lost.key);
+        for (String name : List.of(ShapeStores.NAMES.entries(), ShapeStores.NAMES.tickets())) {
+            KeyValueStore<Bytes, byte[]> store = stores.get(name);
+            KeyValue<Bytes, byte[]> lost = last(store);
+            store.delete(lost.key);
             assertThatThrownBy(this::start).isInstanceOf(DamagedStoreException.class);
-            stores.get(store).put(lost.key, lost.value);
+            store.put(lost.key, lost.value);
             start();
         }
     }
@@ -471,12 +443,11 @@ class ShapeTest {
         admit(RequestKind.CONSUME, "b", "c");
         deliverMarkers();
         CapturedPunctuator failed = next();
-        stores.get(0).close(); // the tick cannot save the queue's state
+        stores.get(ShapeStores.NAMES.states()).close(); // the tick cannot save the queue's state
         nowMs += 10;
         tellTime();
         assertThatThrownBy(() -> failed.getPunctuator().punctuate(nowMs)).isInstanceOf(RuntimeException.class);
-        stores.set(0, open(STORES.states(), context));
-        context.addStateStore(stores.get(0));
+        stores.reopen(ShapeStores.NAMES.states(), context);
         shape.init(context); // Kafka Streams initializes the same object again
         assertThat(next()).isNotNull().isNotSameAs(failed);
     }

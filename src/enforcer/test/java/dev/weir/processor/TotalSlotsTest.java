@@ -20,7 +20,6 @@ import dev.weir.shape.effect.QueueMessage;
 import dev.weir.shape.rules.InFlightRules;
 import dev.weir.shape.rules.QueueRules;
 import dev.weir.shape.rules.QueueTotal;
-import dev.weir.storage.StoredQueues;
 import dev.weir.storage.codec.QueueMessageCodec;
 import dev.weir.testing.QueueAudit;
 import java.nio.file.Path;
@@ -30,19 +29,12 @@ import java.util.LinkedHashMap;
 import java.util.List;
 import java.util.Map;
 import java.util.Optional;
-import java.util.Properties;
 import java.util.Random;
 import java.util.function.Predicate;
-import org.apache.kafka.common.serialization.Serdes;
-import org.apache.kafka.common.utils.Bytes;
-import org.apache.kafka.streams.StreamsConfig;
-import org.apache.kafka.streams.processor.TaskId;
 import org.apache.kafka.streams.processor.api.MockProcessorContext;
 import org.apache.kafka.streams.processor.api.MockProcessorContext.CapturedForward;
 import org.apache.kafka.streams.processor.api.MockProcessorContext.CapturedPunctuator;
 import org.apache.kafka.streams.processor.api.Record;
-import org.apache.kafka.streams.state.KeyValueStore;
-import org.apache.kafka.streams.state.Stores;
 import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.BeforeEach;
 import org.junit.jupiter.api.Test;
@@ -56,10 +48,6 @@ import org.junit.jupiter.params.provider.ValueSource;
  */
 class TotalSlotsTest {
 
-    private static final StoredQueues.StoreNames STORES = new StoredQueues.StoreNames(
-            "states", "entries", "tickets", "expiry-timers", "timers", "schedule", "answers");
-    private static final Shape.Outlets OUTLETS =
-            new Shape.Outlets("decisions", "replies", "releases", "messages", "reservations", "dead-letters");
     private static final QueueMessageCodec CODEC = new QueueMessageCodec();
     private static final int PARTITIONS = 3;
     private static final int LEDGER = 0;
@@ -93,7 +81,7 @@ class TotalSlotsTest {
     private final class Partition {
         final int number;
         final long aheadMs; // how far its clock is ahead of the broker's
-        final List<KeyValueStore<Bytes, byte[]>> stores = new ArrayList<>();
+        final ShapeStores stores;
         final Map<CapturedPunctuator, Long> dueMs = new HashMap<>();
         MockProcessorContext<byte[], Object> context;
         Shape shape;
@@ -102,36 +90,13 @@ class TotalSlotsTest {
         Partition(int number, long aheadMs) {
             this.number = number;
             this.aheadMs = aheadMs;
-            MockProcessorContext<byte[], Object> opening = newContext();
-            for (String name : List.of(
-                    STORES.states(),
-                    STORES.entries(),
-                    STORES.tickets(),
-                    STORES.expiryTimers(),
-                    STORES.timers(),
-                    STORES.schedule(),
-                    STORES.answers())) {
-                KeyValueStore<Bytes, byte[]> store = Stores.keyValueStoreBuilder(
-                                Stores.inMemoryKeyValueStore(name), Serdes.Bytes(), Serdes.ByteArray())
-                        .withLoggingDisabled()
-                        .withCachingDisabled()
-                        .build();
-                store.init(opening.getStateStoreContext(), store);
-                stores.add(store);
-            }
+            stores = ShapeStores.inMemory(directory, number);
             start();
-        }
-
-        private MockProcessorContext<byte[], Object> newContext() {
-            Properties settings = new Properties();
-            settings.put(StreamsConfig.PROCESSING_GUARANTEE_CONFIG, StreamsConfig.EXACTLY_ONCE_V2);
-            return new MockProcessorContext<>(settings, new TaskId(0, number), directory.toFile());
         }
 
         /** Starts a new processor on the existing stores, as after a crash. */
         void start() {
-            context = newContext();
-            stores.forEach(context::addStateStore);
+            context = stores.context();
             context.setCurrentSystemTimeMs(nowMs + aheadMs);
             dueMs.clear();
             shape = new Shape(
@@ -139,8 +104,8 @@ class TotalSlotsTest {
                     new QueueRegistry(),
                     new EnforcerMetrics(),
                     WeirConfig.DEFAULTS,
-                    STORES,
-                    OUTLETS,
+                    ShapeStores.NAMES,
+                    ShapeStores.OUTLETS,
                     new ReplyPartitions(1));
             shape.init(context);
         }
@@ -177,7 +142,7 @@ class TotalSlotsTest {
                     releases.add(release);
                     inFlight.put(release.attempt().receipt(), release);
                 } else if (value instanceof Decision decision
-                        && forward.childName().orElse("").equals(OUTLETS.decisions())) {
+                        && forward.childName().orElse("").equals(ShapeStores.OUTLETS.decisions())) {
                     decisions.add(decision);
                 }
             }
@@ -204,7 +169,7 @@ class TotalSlotsTest {
 
     @AfterEach
     void close() {
-        partitions.forEach(partition -> partition.stores.forEach(KeyValueStore::close));
+        partitions.forEach(partition -> partition.stores.close());
     }
 
     private void total(long version, long slots) {
