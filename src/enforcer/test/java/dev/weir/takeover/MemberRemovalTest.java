@@ -1,6 +1,7 @@
 package dev.weir.takeover;
 
 import static dev.weir.testing.Await.await;
+import static dev.weir.testing.Await.awaitValue;
 import static org.assertj.core.api.Assertions.assertThat;
 import static org.assertj.core.api.Assertions.assertThatThrownBy;
 
@@ -16,6 +17,7 @@ import java.util.UUID;
 import java.util.concurrent.atomic.AtomicLong;
 import org.apache.kafka.clients.admin.Admin;
 import org.apache.kafka.clients.admin.NewTopic;
+import org.apache.kafka.clients.admin.TransactionState;
 import org.apache.kafka.clients.consumer.ConsumerGroupMetadata;
 import org.apache.kafka.clients.consumer.KafkaConsumer;
 import org.apache.kafka.clients.consumer.OffsetAndMetadata;
@@ -179,7 +181,11 @@ class MemberRemovalTest {
         }
     }
 
+    /** Returns the activity when no commit is in progress: the broker completes one after it has answered. */
     private PeerActivity activity(Announcement of) {
-        return removal.activity(of).orElseThrow();
+        return awaitValue("commits are completed", PATIENCE, () -> removal.activity(of)
+                .filter(seen -> seen.producers().values().stream()
+                        .noneMatch(producer -> producer.state() == TransactionState.PREPARE_COMMIT))
+                .orElse(null));
     }
 }
