@@ -8,6 +8,7 @@ import dev.weir.event.Rejection;
 import dev.weir.event.Release;
 import dev.weir.event.Request;
 import dev.weir.event.RequestKind;
+import dev.weir.shape.backlog.Attempts;
 import dev.weir.shape.backlog.Head;
 import dev.weir.shape.backlog.WaitingRequests;
 import dev.weir.shape.effect.AttemptEnd;
@@ -26,19 +27,33 @@ import dev.weir.shape.store.QueueStore.Place;
 import dev.weir.shape.timer.WorkBudget;
 
 /**
- * The life of the requests that a bucket with slots has released, from each release to its end: begun, claimed and
- * extended by a worker, completed, failed, lost, repeated after a backoff, or given up.
+ * The life of the requests that a bucket with slots has released, from the first release to their end.
  *
  * <pre>
- *   begin ──▶ in flight ── done ─────────────────────────────▶ ended
- *    ▲          │    └──── failed, or too many attempts ─────▶ given up: a decision, and a dead letter
- *    │          │ retry, or overdue
- *    │          ▼
- *   due ◀──── backoff
+ *   state       event                        next state   effects
+ *   ─────────────────────────────────────────────────────────────────────────────────────────────────────────
+ *   waiting     its turn                     in flight    release; it takes slots, its flow is charged
+ *   in flight   extended by a worker         in flight    answer; its flow is charged more if it lasts long
+ *               done                         ended        answer
+ *               failed                       ended        answer, decision, dead letter
+ *               retry                        backoff *    answer; one more failure
+ *               overdue, was extended        backoff *    one more failure
+ *               overdue, was not extended    backoff      none: workers that are down use up no attempts
+ *               cancelled, purged            in flight    none: the cancellation is rejected
+ *   backoff     its time is over             due          waits for its turn, before new requests of its flow
+ *               cancelled, purged            ended        decision
+ *   due         its turn                     in flight    as if it had been waiting
+ *               its turn, no slots by now    ended        release that expects no answer
+ *               cancelled, purged, expired   ended        decision
+ *
+ *   * ended, with a decision and a dead letter, if max-attempts have failed
  * </pre>
  *
- * <p>An attempt is open until it is completed or its time is over. Each answer to a worker says whether it was. An
- * attempt that is lost before a worker has claimed it does not count as failed.
+ * <p>At the end of an attempt, its slots are free, and its flow has been charged for the time that it lasted. A report
+ * about an attempt that is not in flight any more gets an answer that it is stale, and changes nothing.
+ *
+ * <p>This class handles the events of attempts, {@link LeakyBucketQueue} the others. {@link Attempts} stores what is in
+ * flight, in backoff or due; {@link WaitingRequests} has the order in which requests take their turn.
  */
 final class AttemptLifecycle {
 
@@ -46,11 +61,13 @@ final class AttemptLifecycle {
 
     private final BucketId id;
     private final WaitingRequests requests;
+    private final Attempts attempts;
     private final EffectLog effects;
 
     AttemptLifecycle(BucketId id, WaitingRequests requests, EffectLog effects) {
         this.id = id;
         this.requests = requests;
+        attempts = requests.attempts();
         this.effects = effects;
     }
 
@@ -64,7 +81,7 @@ final class AttemptLifecycle {
         long charge = requests.expectedService(head.flow(), head.cost());
         InFlight lasting = lasting(head.cost(), charge, atNanos, limits);
         Attempted begun = begun(before, lasting);
-        requests.release(head, before, begun);
+        requests.release(head, before, begun, charge);
         return new Release.Attempt(begun.attempt(), receipt(head.place(), begun).text(), limits.ackTimeoutMs());
     }
 
@@ -88,20 +105,20 @@ final class AttemptLifecycle {
 
     /** Returns how many slots the requests in flight occupy. */
     long slots() {
-        return requests.attempts().slots();
+        return attempts.slots();
     }
 
     /** Returns whether the request at a place, null for none, is in flight. */
     boolean isInFlight(Place place) {
         return place != null
-                && !requests.attempts().isEmpty()
-                && requests.attempted(place) != null
-                && requests.attempted(place).phase() instanceof InFlight;
+                && !attempts.isEmpty()
+                && attempts.get(place) != null
+                && attempts.get(place).phase() instanceof InFlight;
     }
 
     /** Returns the answer to a worker that reports now. Changes nothing. */
     Decision answerTo(Admission report, long nowMs) {
-        return isOpen(requests.attempted(place(report)), report, nowMs)
+        return isOpen(attempts.get(place(report)), report, nowMs)
                 ? QueueDecisions.acknowledged(report, nowMs)
                 : QueueDecisions.staleAttempt(report, nowMs);
     }
@@ -109,7 +126,7 @@ final class AttemptLifecycle {
     /** Ends or prolongs the attempt that a worker reports about, if it is open, and answers the worker. */
     void acknowledge(Admission report, QueueRules rules, long nowMs) {
         Place place = place(report);
-        Attempted attempted = requests.attempted(place);
+        Attempted attempted = attempts.get(place);
         effects.decide(report, answerTo(report, nowMs));
         if (!isOpen(attempted, report, nowMs)) {
             return;
@@ -154,13 +171,31 @@ final class AttemptLifecycle {
                 : Math.max(lasting.charge(), rules.service(attempted.request().cost(), servedMs));
         InFlight claimed = new InFlight(
                 lasting.slots(), lasting.startedAtMs(), Math.max(lasting.untilMs(), untilMs), true, charge);
-        requests.update(place, attempted, attempted.in(claimed), nowMs);
+        requests.chargeMore(place.flow(), charge - lasting.charge());
+        change(place, attempted, attempted.in(claimed));
+    }
+
+    private void change(Place place, Attempted before, Attempted after) {
+        attempts.replace(place, before, after);
+        requests.readmit(place.flow());
+    }
+
+    /** Ends an attempt whose request waits for another one. */
+    private void backOff(Place place, Attempted before, Attempted after, long retryAtMs, long nowMs) {
+        requests.settle(place.flow(), before, nowMs);
+        change(place, before, after.in(new Backoff(retryAtMs)));
+    }
+
+    /** Ends an attempt and its request. */
+    private void end(Place place, Attempted attempted, long nowMs) {
+        requests.settle(place.flow(), attempted, nowMs);
+        requests.leave(place, attempted);
     }
 
     private void complete(Place place, Attempted attempted, Acknowledgement outcome, QueueRules rules, long nowMs) {
         switch (outcome.result()) {
             case DONE -> {
-                requests.end(place, attempted, nowMs);
+                end(place, attempted, nowMs);
                 count(AttemptEnd.DONE);
             }
             case FAILED -> {
@@ -200,7 +235,7 @@ final class AttemptLifecycle {
             count(AttemptEnd.EXHAUSTED);
             giveUp(place, before, decision, Rejection.ATTEMPTS_EXHAUSTED, failed.error(), nowMs);
         } else {
-            requests.update(place, before, failed.in(new Backoff(retryAtMs)), nowMs);
+            backOff(place, before, failed, retryAtMs, nowMs);
             count(end);
         }
     }
@@ -216,10 +251,10 @@ final class AttemptLifecycle {
     private void giveUp(
             Place place, Attempted attempted, Decision decision, Rejection rejection, String error, long nowMs) {
         Admission admission = attempted.request().admission();
-        requests.end(place, attempted, nowMs);
+        end(place, attempted, nowMs);
         effects.decide(admission, decision);
-        String attempts = attempted.attempt() == 1 ? "1 attempt" : attempted.attempt() + " attempts";
-        String detail = "queue " + id.queue() + ", after " + attempts + (error == null ? "" : ": " + error);
+        String made = attempted.attempt() == 1 ? "1 attempt" : attempted.attempt() + " attempts";
+        String detail = "queue " + id.queue() + ", after " + made + (error == null ? "" : ": " + error);
         effects.add(new QueueEffect.GivenUp(admission, rejection, detail));
     }
 
@@ -229,15 +264,15 @@ final class AttemptLifecycle {
      * @param budget the most steps of work
      */
     void endOverdue(QueueRules rules, long nowMs, WorkBudget budget) {
-        Place place = requests.overdue(nowMs);
+        Place place = attempts.overdue(nowMs);
         while (place != null && budget.trySpend()) {
-            Attempted attempted = requests.attempted(place);
+            Attempted attempted = attempts.get(place);
             if (attempted.phase() instanceof InFlight lost) {
                 lose(place, attempted, lost, rules, nowMs);
             } else {
-                requests.makeDue(place, attempted);
+                requests.enterAgain(place, attempted);
             }
-            place = requests.overdue(nowMs);
+            place = attempts.overdue(nowMs);
         }
     }
 
@@ -247,8 +282,8 @@ final class AttemptLifecycle {
             long retryAtMs = lost.untilMs() + backoffMs(failed.failures(), rules);
             fail(place, attempted, failed, AttemptEnd.TIMED_OUT, retryAtMs, rules, nowMs);
         } else {
-            Backoff backoff = new Backoff(lost.untilMs() + backoffMs(attempted.failures(), rules));
-            requests.update(place, attempted, attempted.in(backoff), nowMs);
+            long retryAtMs = lost.untilMs() + backoffMs(attempted.failures(), rules);
+            backOff(place, attempted, attempted, retryAtMs, nowMs);
             count(AttemptEnd.UNCLAIMED);
         }
     }

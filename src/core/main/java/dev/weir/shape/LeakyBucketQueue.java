@@ -357,12 +357,12 @@ final class LeakyBucketQueue {
     /** Removes a request that waits for its first attempt or another one. */
     private Waiting remove(Place place) {
         QueueEntry entry = waitingRequests.entry(place);
-        if (entry instanceof Attempted attempted) {
-            waitingRequests.end(place, attempted, nowMs());
-            return attempted.request();
-        }
-        waitingRequests.leave(place, (Waiting) entry);
-        return (Waiting) entry;
+        waitingRequests.leave(place, entry);
+        return request(entry);
+    }
+
+    private static Waiting request(QueueEntry entry) {
+        return entry instanceof Attempted attempted ? attempted.request() : (Waiting) entry;
     }
 
     /** Ends or prolongs the attempt that a worker reports about, and answers the worker. */
@@ -540,7 +540,7 @@ final class LeakyBucketQueue {
 
     private void release(Head head, long atNanos) {
         QueueEntry entry = waitingRequests.entry(head.place());
-        Waiting waiting = entry instanceof Attempted retry ? retry.request() : (Waiting) entry;
+        Waiting waiting = request(entry);
         InFlightRules limits = terms.rules().inFlight();
         Release.Attempt attempt = null;
         if (limits == null) {

@@ -4,6 +4,7 @@ import dev.weir.shape.backlog.BucketContents.AttemptSummary;
 import dev.weir.shape.rules.Flow;
 import dev.weir.shape.store.QueueEntry.Attempted;
 import dev.weir.shape.store.QueueEntry.Phase.InFlight;
+import dev.weir.shape.store.QueueStore;
 import dev.weir.shape.store.QueueStore.Place;
 import dev.weir.time.DueTime;
 import java.util.ArrayList;
@@ -19,15 +20,8 @@ import java.util.TreeMap;
 import java.util.TreeSet;
 
 /**
- * The requests of a bucket that were released and have not ended. The requests themselves stay where they are stored; this is
- * what is on the heap.
- *
- * <pre>
- *   released ──▶ in flight ──▶ ended
- *                 ▲     │ failed, or lost
- *                 │     ▼
- *                due ◀─ backoff
- * </pre>
+ * The requests of a bucket that were released and have not ended: in flight, in backoff, or due. This class stores,
+ * counts and finds them. {@code AttemptLifecycle} lists what happens to them.
  *
  * <p>Memory grows with their number, which the slots of the bucket bound, and those that wait for another attempt, which
  * its capacity bounds. Each call takes O(log n).
@@ -67,6 +61,8 @@ public final class Attempts {
     /** A request that waits for another attempt. Those that have waited for their time can have the number of others. */
     private record Numbered(long number, Place place) {}
 
+    private final QueueStore store;
+    private final QueueBacklog backlog;
     private NavigableSet<Timed> timed = Collections.emptyNavigableSet();
     private NavigableMap<Flow, TreeMap<Long, Head>> due = Collections.emptyNavigableMap(); // by position
     private NavigableSet<Head> expiring = Collections.emptyNavigableSet(); // those due that have a deadline
@@ -76,7 +72,10 @@ public final class Attempts {
     private InFlightCounts inFlight = InFlightCounts.NONE;
     private Map<String, Long> slotsByValue = Map.of();
 
-    Attempts() {}
+    Attempts(QueueStore store, QueueBacklog backlog) {
+        this.store = store;
+        this.backlog = backlog;
+    }
 
     /** Makes room for the first request. Most buckets have none, and there are many buckets. */
     private void makeRoom() {
@@ -90,18 +89,28 @@ public final class Attempts {
         }
     }
 
-    /** Restores what {@link #summaries} returned, except for those that are due. */
+    /** Restores one of {@link #summaries}, which the backlog already counts. */
     void restore(AttemptSummary summary) {
         Place place = new Place(summary.flow(), summary.position());
-        boolean isInFlight = summary.stage() == AttemptSummary.Stage.IN_FLIGHT;
-        add(new Timed(
-                summary.untilMs(),
-                place,
-                summary.number(),
-                summary.cost(),
-                summary.slots(),
-                summary.startedAtMs(),
-                isInFlight));
+        if (summary.stage() == AttemptSummary.Stage.DUE) {
+            addDue(place, get(place));
+        } else {
+            add(new Timed(
+                    summary.untilMs(),
+                    place,
+                    summary.number(),
+                    summary.cost(),
+                    summary.slots(),
+                    summary.startedAtMs(),
+                    summary.stage() == AttemptSummary.Stage.IN_FLIGHT));
+        }
+    }
+
+    /** Restores a request that is stored. If it was due, it is in backoff until {@link #makeDue}. */
+    void restore(Place place, Attempted attempted) {
+        Timed restored = Timed.of(place, attempted);
+        add(restored);
+        countInBacklog(restored, 1);
     }
 
     /** Returns all of them. */
@@ -121,9 +130,41 @@ public final class Attempts {
         return all;
     }
 
-    /** Adds a request that is in flight or in backoff. */
+    /** Returns the request at a place; null if none was released there, or if it has ended. */
+    public Attempted get(Place place) {
+        return store.entries().get(place) instanceof Attempted attempted ? attempted : null;
+    }
+
+    /** Adds a request that is in flight. */
     void add(Place place, Attempted attempted) {
-        add(Timed.of(place, attempted));
+        store.entries().put(place, attempted);
+        restore(place, attempted);
+    }
+
+    /** Changes a request; it is in flight or in backoff then. */
+    public void replace(Place place, Attempted before, Attempted after) {
+        forget(place, before);
+        add(place, after);
+    }
+
+    /**
+     * Removes a request.
+     *
+     * @return whether it was due
+     */
+    boolean remove(Place place, Attempted attempted) {
+        boolean wasDue = forget(place, attempted);
+        store.entries().delete(place);
+        if (attempted.request().hasTicket()) {
+            store.tickets().delete(WaitingRequests.ticket(attempted.request().admission()));
+        }
+        return wasDue;
+    }
+
+    /** Makes a request due whose backoff is over. */
+    void makeDue(Place place, Attempted attempted) {
+        timed.remove(Timed.of(place, attempted));
+        addDue(place, attempted);
     }
 
     private void add(Timed added) {
@@ -148,8 +189,19 @@ public final class Attempts {
         }
     }
 
-    /** Adds a request in backoff whose time is over. */
-    void addDue(Place place, Attempted attempted) {
+    private void countInBacklog(Timed one, int sign) {
+        String tier = one.place.flow().tier();
+        if (!one.isInFlight) {
+            backlog.add(tier, sign, sign * QueueOccupancy.cappedCost(one.cost));
+            backlog.addRetries(sign);
+        } else if (sign > 0) {
+            backlog.addInFlight(tier, one.slots, one.startedAtMs);
+        } else {
+            backlog.removeInFlight(tier, one.slots, one.startedAtMs);
+        }
+    }
+
+    private void addDue(Place place, Attempted attempted) {
         makeRoom();
         Head retry = Head.of(place, attempted);
         due.computeIfAbsent(place.flow(), flow -> new TreeMap<>()).put(place.position(), retry);
@@ -161,13 +213,10 @@ public final class Attempts {
         dueCount++;
     }
 
-    /**
-     * Removes a request.
-     *
-     * @return whether it was due
-     */
-    boolean remove(Place place, Attempted attempted) {
+    /** Removes a request from the heap. Returns whether it was due. */
+    private boolean forget(Place place, Attempted attempted) {
         Timed removed = Timed.of(place, attempted);
+        countInBacklog(removed, -1);
         if (!removed.isInFlight) {
             waiting.remove(new Numbered(removed.number, place));
         }
@@ -185,7 +234,7 @@ public final class Attempts {
     }
 
     /** Returns a request whose time in flight or in backoff is over; null if there is none. */
-    Place overdue(long nowMs) {
+    public Place overdue(long nowMs) {
         return dueMs() > nowMs ? null : timed.first().place;
     }
 

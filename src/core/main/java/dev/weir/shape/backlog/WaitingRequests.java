@@ -1,7 +1,6 @@
 package dev.weir.shape.backlog;
 
 import dev.weir.event.Admission;
-import dev.weir.shape.backlog.BucketContents.AttemptSummary;
 import dev.weir.shape.backlog.QueueOccupancy.Ahead;
 import dev.weir.shape.fair.FairScheduler;
 import dev.weir.shape.rules.Flow;
@@ -28,9 +27,10 @@ import java.util.function.BiConsumer;
 import java.util.function.Consumer;
 
 /**
- * The waiting requests of a bucket, in each order that is needed: which leaves next, which expires next, which is
- * newest; the released ones that have not ended; and those that wait for their time. It has no notion of pace and emits
- * no decisions.
+ * The requests of a bucket that wait for their turn, in each order that is needed: which leaves next, which expires
+ * next, which is newest. They wait for their first release, or are due for another attempt. {@link Attempts} stores the
+ * latter, with all that were released and have not ended; {@link ScheduledRequests} has those that wait for their time.
+ * This class has no notion of pace and emits no decisions.
  *
  * <p>If its rules have slots, a request keeps its place when it is released. Positions of a flow that is empty start
  * again with the number of the next request. Numbers grow faster than positions, so that no place is used twice, also if
@@ -61,7 +61,7 @@ public final class WaitingRequests {
     private final QueueBacklog backlog;
     private final FlowTable flowTable;
     private final ExpiryTimers expiryTimers;
-    private final Attempts attempts = new Attempts();
+    private final Attempts attempts;
     private final ServiceTimes times = new ServiceTimes();
     private FairScheduler scheduler;
     private final ScheduledRequests scheduled;
@@ -93,6 +93,7 @@ public final class WaitingRequests {
         this.store = store;
         this.backlog = backlog;
         expiryTimers = new ExpiryTimers(store.expiryTimers());
+        attempts = new Attempts(store, backlog);
         flowTable = new FlowTable(rules);
         scheduler = new FairScheduler(rules.tiers());
         scheduled = new ScheduledRequests(schedule, store, backlog);
@@ -110,7 +111,7 @@ public final class WaitingRequests {
         }
         expiryTimers.restore(contents.expiryTimers());
         times.restore(contents.times());
-        contents.attempts().forEach(this::restore);
+        contents.attempts().forEach(attempts::restore);
         Set<Flow> flows = new LinkedHashSet<>();
         flowTable.flowQueues().forEach(queue -> flows.add(queue.flow()));
         flows.addAll(attempts.dueFlows());
@@ -120,15 +121,6 @@ public final class WaitingRequests {
         } else {
             scheduler.restore(contents.order(), flows);
             scheduler.readmitIf(flow -> hasClientSlots(head(flow)), flow -> hasTierSlots(head(flow)));
-        }
-    }
-
-    private void restore(AttemptSummary summary) {
-        if (summary.stage() == AttemptSummary.Stage.DUE) {
-            Place place = new Place(summary.flow(), summary.position());
-            attempts.addDue(place, attempted(place));
-        } else {
-            attempts.restore(summary);
         }
     }
 
@@ -164,7 +156,7 @@ public final class WaitingRequests {
         Map<Flow, FlowQueue> restored = new HashMap<>();
         entries.accept((place, entry) -> {
             if (entry instanceof Attempted attempted) {
-                count(place, attempted);
+                attempts.restore(place, attempted);
             } else if (entry instanceof Waiting waiting) {
                 restored.computeIfAbsent(place.flow(), flow -> new FlowQueue(flow, store.entries()))
                         .restore(place, waiting, pacing);
@@ -349,11 +341,6 @@ public final class WaitingRequests {
         return store.entries().get(place);
     }
 
-    /** Returns the released request at a place that has not ended; null if there is none. */
-    public Attempted attempted(Place place) {
-        return store.entries().get(place) instanceof Attempted attempted ? attempted : null;
-    }
-
     /** Returns the request that waits at a place. */
     public Waiting get(Place place) {
         if (store.entries().get(place) instanceof Waiting waiting) {
@@ -399,91 +386,8 @@ public final class WaitingRequests {
         return Math.max(number, attempts.lastPosition() + 1);
     }
 
-    /**
-     * Removes the next request at its turn, for good.
-     *
-     * @param entry what is at its place
-     */
-    public void serve(Head head, QueueEntry entry) {
-        if (entry instanceof Attempted attempted) {
-            delete(head.place(), attempted);
-        } else {
-            remove(head.place(), (Waiting) entry);
-        }
-        scheduler.served(head.flow(), head.cost(), waitsIn(head.flow()));
-    }
-
-    /**
-     * Releases the next request at its turn. It stays at its place until it {@linkplain #end ends}.
-     *
-     * @param before what is at its place
-     * @param after the request in flight
-     */
-    public void release(Head head, QueueEntry before, Attempted after) {
-        Place place = head.place();
-        if (before instanceof Attempted retry) {
-            noteChange();
-            uncount(place, retry);
-        } else {
-            unlink(place, (Waiting) before, queue -> queue.takeHead((Waiting) before));
-        }
-        store.entries().put(place, after);
-        count(place, after);
-        scheduler.served(place.flow(), ((InFlight) after.phase()).charge(), waitsIn(place.flow()));
-    }
-
-    /** Changes a released request that has not ended and is not due. */
-    public void update(Place place, Attempted before, Attempted after, long nowMs) {
-        noteChange();
-        if (before.phase() instanceof InFlight lasting) {
-            if (after.phase() instanceof InFlight prolonged) {
-                scheduler.correct(place.flow(), prolonged.charge() - lasting.charge());
-            } else {
-                settle(place, before, lasting, nowMs);
-            }
-        }
-        uncount(place, before);
-        store.entries().put(place, after);
-        count(place, after);
-        scheduler.readmit(place.flow()); // slots may be free now
-    }
-
-    /** Removes a released request that has ended. */
-    public void end(Place place, Attempted attempted, long nowMs) {
-        if (attempted.phase() instanceof InFlight lasting) {
-            settle(place, attempted, lasting, nowMs);
-        }
-        boolean waited = delete(place, attempted);
-        scheduler.readmit(place.flow()); // slots may be free now, or another request is the first of its flow
-        if (waited && !waitsIn(place.flow())) {
-            scheduler.leave(place.flow());
-        }
-        forgetTimesIfUnused();
-    }
-
-    /** Corrects what was charged for an attempt that has ended. */
-    private void settle(Place place, Attempted attempted, InFlight ended, long nowMs) {
-        if (rules.inFlight() != null) {
-            long lastedMs = ended.lastedMs(nowMs);
-            long service = rules.service(attempted.request().cost(), lastedMs);
-            scheduler.correct(place.flow(), service - ended.charge());
-            times.record(place.flow(), lastedMs);
-        }
-    }
-
-    private void forgetTimesIfUnused() {
-        if (isEmpty() && attempts.isEmpty()) {
-            times.clear();
-        }
-    }
-
-    /** Returns the place of a released request whose time in flight or in backoff is over; null if there is none. */
-    public Place overdue(long nowMs) {
-        return attempts.overdue(nowMs);
-    }
-
-    /** Has a request wait for its turn whose backoff is over. */
-    public void makeDue(Place place, Attempted attempted) {
+    /** Has a released request wait for its turn again, whose backoff is over. */
+    public void enterAgain(Place place, Attempted attempted) {
         noteChange();
         if (!waitsIn(place.flow())) {
             scheduler.enter(
@@ -491,61 +395,77 @@ public final class WaitingRequests {
                     expectedService(place.flow(), attempted.request().cost()));
         }
         scheduler.readmit(place.flow()); // another request is the first of its flow
-        attempts.remove(place, attempted);
-        attempts.addDue(place, attempted);
+        attempts.makeDue(place, attempted);
     }
 
-    /** Removes a released request. Returns whether it was due. */
-    private boolean delete(Place place, Attempted attempted) {
+    /**
+     * Removes the next request at its turn, for good.
+     *
+     * @param entry what is at its place
+     */
+    public void serve(Head head, QueueEntry entry) {
+        remove(head.place(), entry);
+        scheduler.served(head.flow(), head.cost(), waitsIn(head.flow()));
+    }
+
+    /**
+     * Releases the next request at its turn. It stays at its place, among the {@link #attempts}.
+     *
+     * @param before what is at its place
+     * @param after the request in flight
+     * @param charge the service that its flow is charged
+     */
+    public void release(Head head, QueueEntry before, Attempted after, long charge) {
+        if (before instanceof Attempted retry) {
+            noteChange();
+            attempts.replace(head.place(), retry, after);
+        } else {
+            unlink(head.place(), (Waiting) before, queue -> queue.takeHead((Waiting) before));
+            attempts.add(head.place(), after);
+        }
+        scheduler.served(head.flow(), charge, waitsIn(head.flow()));
+    }
+
+    /** Adds to what a flow was charged for an attempt that lasts. */
+    public void chargeMore(Flow flow, long change) {
         noteChange();
-        boolean wasDue = uncount(place, attempted);
-        store.entries().delete(place);
-        if (attempted.request().hasTicket()) {
-            store.tickets().delete(ticket(attempted.request().admission()));
-        }
-        return wasDue;
+        scheduler.correct(flow, change);
     }
 
-    private void count(Place place, Attempted attempted) {
-        attempts.add(place, attempted);
-        count(place, attempted, 1);
-    }
-
-    private boolean uncount(Place place, Attempted attempted) {
-        count(place, attempted, -1);
-        return attempts.remove(place, attempted);
-    }
-
-    private void count(Place place, Attempted attempted, int sign) {
-        if (attempted.phase() instanceof InFlight lasting) {
-            countInFlight(place.flow().tier(), lasting, sign);
-        } else {
-            long cost = QueueOccupancy.cappedCost(attempted.request().cost());
-            backlog.add(place.flow().tier(), sign, sign * cost);
-            backlog.addRetries(sign);
+    /** Charges a flow for the time that an attempt which ends now has lasted, instead of the time that was expected. */
+    public void settle(Flow flow, Attempted attempted, long nowMs) {
+        if (rules.inFlight() != null) {
+            InFlight ended = (InFlight) attempted.phase();
+            long lastedMs = ended.lastedMs(nowMs);
+            chargeMore(flow, rules.service(attempted.request().cost(), lastedMs) - ended.charge());
+            times.record(flow, lastedMs);
         }
     }
 
-    private void countInFlight(String tier, InFlight lasting, int sign) {
-        if (sign > 0) {
-            backlog.addInFlight(tier, lasting.slots(), lasting.startedAtMs());
-        } else {
-            backlog.removeInFlight(tier, lasting.slots(), lasting.startedAtMs());
+    /** Has flows take part again for which slots may be free now: those of the client and the tier of this one. */
+    public void readmit(Flow flow) {
+        noteChange();
+        scheduler.readmit(flow);
+    }
+
+    /**
+     * Removes a request that expires, is withdrawn or evicted while it waits, or a released one that has ended.
+     *
+     * @param entry what is at its place
+     */
+    public void leave(Place place, QueueEntry entry) {
+        boolean waited = remove(place, entry);
+        readmit(place.flow()); // or another request may be the first of its flow
+        if (waited && !waitsIn(place.flow())) {
+            scheduler.leave(place.flow());
+        }
+        if (isEmpty() && attempts.isEmpty()) {
+            times.clear();
         }
     }
 
     private boolean waitsIn(Flow flow) {
         return flowTable.get(flow) != null || attempts.hasDue(flow);
-    }
-
-    /** Removes a request out of turn. */
-    public void leave(Place place, Waiting waiting) {
-        remove(place, waiting);
-        scheduler.readmit(place.flow()); // another request may be the first of its flow
-        if (!waitsIn(place.flow())) {
-            scheduler.leave(place.flow());
-        }
-        forgetTimesIfUnused();
     }
 
     /** Returns a time before which no waiting request expires, in milliseconds; {@link DueTime#NEVER} if none does. */
@@ -643,11 +563,18 @@ public final class WaitingRequests {
         next = null;
     }
 
-    private void remove(Place place, Waiting waiting) {
+    /** Removes what is at a place. Returns whether it waited for its turn. */
+    private boolean remove(Place place, QueueEntry entry) {
+        if (entry instanceof Attempted attempted) {
+            noteChange();
+            return attempts.remove(place, attempted);
+        }
+        Waiting waiting = (Waiting) entry;
         unlink(place, waiting, queue -> queue.remove(place, waiting));
         if (waiting.hasTicket()) {
             store.tickets().delete(ticket(waiting.admission()));
         }
+        return true;
     }
 
     /** Takes a request out of its flow. */
