@@ -15,14 +15,13 @@ sealed interface Contention permits Contention.None, PartitionTotal {
     /** Does what is due in a bucket, apart from purges. */
     void work(LeakyBucketQueue bucket, long nowNanos, WorkBudget budget);
 
-    /**
-     * Updates the entry of a bucket that has changed.
-     *
-     * @return when the bucket has something to do by itself; {@link DueTime#NEVER} if nothing
-     */
-    long update(LeakyBucketQueue bucket);
+    /** Has a bucket contend if its turn is near, for its first request, and not otherwise. */
+    void contend(LeakyBucketQueue bucket);
 
-    /** Removes the entry of a bucket. Does nothing if it has none. */
+    /** Returns when a bucket has something to do by itself, or starts to contend; {@link DueTime#NEVER} if nothing. */
+    long dueNanos(LeakyBucketQueue bucket);
+
+    /** Has a bucket not contend. */
     void remove(BucketId bucket);
 
     /** Returns the tier in which a bucket contends; null if it does not contend. */
@@ -47,7 +46,10 @@ sealed interface Contention permits Contention.None, PartitionTotal {
         }
 
         @Override
-        public long update(LeakyBucketQueue bucket) {
+        public void contend(LeakyBucketQueue bucket) {}
+
+        @Override
+        public long dueNanos(LeakyBucketQueue bucket) {
             return bucket.dueNanos();
         }
 

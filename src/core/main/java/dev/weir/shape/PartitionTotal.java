@@ -103,26 +103,33 @@ final class PartitionTotal implements Contention {
     }
 
     @Override
-    public long update(LeakyBucketQueue bucket) {
-        if (bucket.isEmpty()) {
+    public void contend(LeakyBucketQueue bucket) {
+        if (contendsFromNanos(bucket) > bucket.nowNanos()) {
             contenders.remove(bucket.id());
-            return bucket.dueNanos();
-        }
-        if (!bucket.hasSlotsForHead()) {
-            contenders.remove(bucket.id());
-            return bucket.nextExpiryNanos();
+            return;
         }
         long turnNanos = bucket.headTurnNanos();
-        if (turnNanos == DueTime.NEVER || turnNanos - leadNanos() > bucket.nowNanos()) {
-            contenders.remove(bucket.id());
-            long leadsNanos = turnNanos == DueTime.NEVER ? turnNanos : turnNanos - leadNanos();
-            return Math.min(leadsNanos, bucket.nextExpiryNanos());
-        }
         long waiting = bucket.releasableTokens();
         long atOnce = bucket.tokensAt(turnNanos, 0, waiting);
         long tokens = bucket.tokensAt(turnNanos, leadNanos(), waiting);
         contenders.put(bucket.id(), new Contender(bucket.headFlow(), turnNanos, bucket.headCost(), atOnce, tokens));
-        return bucket.nextExpiryNanos();
+    }
+
+    @Override
+    public long dueNanos(LeakyBucketQueue bucket) {
+        if (bucket.isEmpty()) {
+            return bucket.dueNanos();
+        }
+        long fromNanos = contendsFromNanos(bucket);
+        return fromNanos <= bucket.nowNanos()
+                ? bucket.nextExpiryNanos()
+                : Math.min(fromNanos, bucket.nextExpiryNanos());
+    }
+
+    /** Returns when a bucket starts to contend; {@link DueTime#NEVER} if no request can leave next by its own rules. */
+    private long contendsFromNanos(LeakyBucketQueue bucket) {
+        long turnNanos = bucket.hasSlotsForHead() ? bucket.headTurnNanos() : DueTime.NEVER;
+        return turnNanos == DueTime.NEVER ? turnNanos : turnNanos - leadNanos();
     }
 
     @Override

@@ -105,7 +105,7 @@ final class QueueBuckets {
             }
             obeyOrders(bucket);
             recordWaiting(bucket);
-            schedule(bucket, 0);
+            schedule(bucket);
         }
         restored = List.of();
         countCold();
@@ -156,15 +156,25 @@ final class QueueBuckets {
         adoptRules(bucket, nowNanos);
         work.accept(bucket);
         recordWaiting(bucket);
-        String tierBefore = terms.contention().tier(bucket.id());
+        states.markUsed(bucket);
+        boolean mayContend = mayContend(bucket);
+        settle(bucket, mayContend, Math.max(dueNanos(bucket, mayContend), earliestNanos), nowNanos);
+    }
+
+    /**
+     * Removes or schedules a hot bucket that has changed. Afterwards, the hot buckets that contend in its tiers are
+     * again those whose turn is first.
+     */
+    private void settle(LeakyBucketQueue bucket, boolean mayContend, long dueNanos, long nowNanos) {
+        String tierBefore = tier(bucket);
         if (isRemovable(bucket)) {
-            forget(bucket);
+            states.delete(bucket);
+            removeHot(bucket);
         } else {
-            schedule(bucket, earliestNanos);
-            states.markUsed(bucket);
+            schedule(bucket, mayContend, dueNanos);
         }
         loadContending(tierBefore, nowNanos);
-        loadContending(terms.contention().tier(bucket.id()), nowNanos);
+        loadContending(tier(bucket), nowNanos);
     }
 
     private void adoptRules(LeakyBucketQueue bucket, long nowNanos) {
@@ -193,35 +203,39 @@ final class QueueBuckets {
         return (bucket.id().isKeyed() || terms.isDraining()) && bucket.isIdle(bucket.nowNanos());
     }
 
-    private void forget(LeakyBucketQueue bucket) {
-        states.delete(bucket);
-        removeHot(bucket);
+    private void schedule(LeakyBucketQueue bucket) {
+        boolean mayContend = mayContend(bucket);
+        schedule(bucket, mayContend, dueNanos(bucket, mayContend));
     }
 
-    /** Schedules a hot bucket, and has it contend if its turn is near. */
-    private void schedule(LeakyBucketQueue bucket, long earliestNanos) {
-        boolean isPurging = bucket.isPurging();
-        long nanos = Math.max(dueNanos(bucket, isPurging), earliestNanos);
-        boolean mayCool = bucket.isSmall() && terms.contention().tier(bucket.id()) == null && !isPurging;
-        hot.schedule(bucket, nanos, isPurging, mayCool);
-        countCold();
-    }
-
-    private long dueNanos(LeakyBucketQueue bucket, boolean isPurging) {
-        // while the whole queue is paused, its buckets keep their places under the total, which are not used
-        if (!isPurging && !orders.pausesKey(bucket.id())) {
-            return terms.contention().update(bucket);
+    /** Schedules a hot bucket, and has it contend if it may and its turn is near. */
+    private void schedule(LeakyBucketQueue bucket, boolean mayContend, long dueNanos) {
+        if (mayContend) {
+            terms.contention().contend(bucket);
+        } else {
+            terms.contention().remove(bucket.id());
         }
-        terms.contention().remove(bucket.id());
-        return bucket.dueNanos();
+        boolean isPurging = bucket.isPurging();
+        boolean mayCool = bucket.isSmall() && tier(bucket) == null && !isPurging;
+        hot.schedule(bucket, dueNanos, isPurging, mayCool);
+    }
+
+    private long dueNanos(LeakyBucketQueue bucket, boolean mayContend) {
+        return mayContend ? terms.contention().dueNanos(bucket) : bucket.dueNanos();
+    }
+
+    private boolean mayContend(LeakyBucketQueue bucket) {
+        // while the whole queue is paused, its buckets keep their places under the total, which are not used
+        return !bucket.isPurging() && !orders.pausesKey(bucket.id());
+    }
+
+    private String tier(LeakyBucketQueue bucket) {
+        return terms.contention().tier(bucket.id());
     }
 
     /** Has a hot bucket stop to contend, because its first request expires before it could be released. */
     void stopContending(LeakyBucketQueue bucket, long nowNanos) {
-        String tier = terms.contention().tier(bucket.id());
-        terms.contention().remove(bucket.id());
-        hot.schedule(bucket, bucket.nextExpiryNanos(), false, bucket.isSmall());
-        loadContending(tier, nowNanos);
+        settle(bucket, false, bucket.nextExpiryNanos(), nowNanos);
     }
 
     private void recordWaiting(LeakyBucketQueue bucket) {
@@ -230,7 +244,11 @@ final class QueueBuckets {
         }
     }
 
-    /** @param state of a bucket that was cold, null for none; then returns null */
+    /**
+     * Makes a bucket hot.
+     *
+     * @param state of one that was cold, null for none; then returns null
+     */
     private LeakyBucketQueue load(BucketState state, long nowNanos) {
         if (state == null) {
             return null;
@@ -239,7 +257,8 @@ final class QueueBuckets {
         bucket.markChanged(); // so that its stored state no longer names the timers
         cold.stepBack(bucket, state);
         adoptRules(bucket, nowNanos);
-        schedule(bucket, 0);
+        schedule(bucket);
+        countCold(); // after it contends as a hot one, so that its tier keeps its place
         states.markUsed(bucket);
         return bucket;
     }
@@ -279,13 +298,13 @@ final class QueueBuckets {
     void unload(LeakyBucketQueue bucket, long nowNanos) {
         if (hot.takeStale(bucket) || !bucket.hasAdopted(terms.rules())) {
             adoptRules(bucket, nowNanos);
-            schedule(bucket, 0); // otherwise its timer would be that of the previous rules and orders
+            schedule(bucket); // otherwise its timer would be that of the previous rules and orders
             states.markUsed(bucket);
         }
         if (!bucket.isSmall() || bucket.isPurging()) {
             return;
         }
-        String tier = terms.contention().tier(bucket.id());
+        String tier = tier(bucket);
         List<TimerKey> timers = tier == null
                 ? cold.add(bucket.id(), bucket.scheduledNanos(), nowNanos)
                 : cold.addContending(bucket.id(), tier, bucket.headTurnNanos(), bucket.nextExpiryNanos(), nowNanos);
