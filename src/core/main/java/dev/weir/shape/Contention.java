@@ -1,7 +1,6 @@
 package dev.weir.shape;
 
 import dev.weir.shape.rules.BucketId;
-import dev.weir.shape.timer.WorkBudget;
 import dev.weir.time.DueTime;
 
 /** How the buckets of a queue contend with each other for releases. */
@@ -11,9 +10,6 @@ sealed interface Contention permits Contention.None, PartitionTotal {
     static Contention none() {
         return None.INSTANCE;
     }
-
-    /** Does what is due in a bucket, apart from purges. */
-    void work(LeakyBucketQueue bucket, long nowNanos, WorkBudget budget);
 
     /** Has a bucket contend if its turn is near, for its first request, and not otherwise. */
     void contend(LeakyBucketQueue bucket);
@@ -39,11 +35,6 @@ sealed interface Contention permits Contention.None, PartitionTotal {
     /** Buckets do not contend. */
     enum None implements Contention {
         INSTANCE;
-
-        @Override
-        public void work(LeakyBucketQueue bucket, long nowNanos, WorkBudget budget) {
-            bucket.drain(nowNanos, budget);
-        }
 
         @Override
         public void contend(LeakyBucketQueue bucket) {}

@@ -221,8 +221,8 @@ final class PartitionQueues {
         return stale.isEmpty() ? dueNanos : Math.min(dueNanos, staleSinceNanos);
     }
 
-    /** Works on the queues with a total that have something due. Returns how many steps that took. */
-    int workUnderTotals(long nowNanos, int steps) {
+    /** Releases what is due under totals, and reports to their ledgers. Returns how many steps that took. */
+    int releaseUnderTotals(long nowNanos, int steps) {
         int spent = 0;
         while (spent < steps && totalTimers.firstNanos() <= nowNanos) {
             PartitionQueue queue = queues.get(totalTimers.first());

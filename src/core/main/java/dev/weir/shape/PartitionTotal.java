@@ -8,7 +8,6 @@ import dev.weir.shape.rules.QueuePartition;
 import dev.weir.shape.rules.QueueRules;
 import dev.weir.shape.rules.QueueTotal;
 import dev.weir.shape.rules.TotalRate;
-import dev.weir.shape.timer.WorkBudget;
 import dev.weir.shape.total.Contenders;
 import dev.weir.shape.total.Contenders.Contender;
 import dev.weir.shape.total.DemandScope;
@@ -94,12 +93,6 @@ final class PartitionTotal implements Contention {
     /** Returns whether this many requests on this partition, with those elsewhere, reach the capacity of the total. */
     boolean isFull(long waitingHere) {
         return waitingHere + waitingElsewhere >= total.capacity();
-    }
-
-    /** Expires what has to expire, without releasing anything. */
-    @Override
-    public void work(LeakyBucketQueue bucket, long nowNanos, WorkBudget budget) {
-        bucket.expire(nowNanos, budget);
     }
 
     @Override

@@ -132,12 +132,19 @@ final class QueueBuckets {
         return bucket != null;
     }
 
-    /** Does what is due in a hot bucket, apart from releases if the queue has a total. */
+    /**
+     * Does what is due in a hot bucket. Without a total, this is where it releases, by its own pace. With a total, it
+     * releases nothing: which bucket is next depends on the others too, so {@link TotalReleases} chooses it.
+     */
     void work(LeakyBucketQueue due, long nowNanos, WorkBudget budget) {
         // if it remains due, it goes behind those that were due before
         run(due, nowNanos, nowNanos, bucket -> {
             bucket.purge(nowNanos, budget);
-            terms.contention().work(bucket, nowNanos, budget);
+            if (terms.rules().total() == null) {
+                bucket.drain(nowNanos, budget);
+            } else {
+                bucket.expire(nowNanos, budget);
+            }
         });
     }
 

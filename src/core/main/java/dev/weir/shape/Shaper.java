@@ -24,11 +24,15 @@ import java.util.function.Consumer;
  *
  * <pre>
  *   receive ─▶ Shaper ─▶ PartitionQueues ─▶ PartitionQueue ─▶ QueueBuckets ─▶ LeakyBucketQueue
- *   tick    ─▶   │       which queue         │ its rules      life of its      what waits, and its pace
- *                │                           │                buckets  ▲
- *                │                           ╰──────────────▶ TotalReleases    which bucket releases under a total
- *                ├─────▶ TotalLedgers        the time of totals, for all partitions
- *                ╰─────▶ effects             decisions, releases, messages, states to store
+ *                        which queue        its rules         life of its     what waits, and its pace
+ *                                                             buckets
+ *   tick ────▶ Shaper ─▶ PartitionQueues
+ *                │         ├─ no total ─▶ QueueBuckets.work ──────▶ LeakyBucketQueue.drain
+ *                │         │              the bucket that is due    releases what its own pace permits
+ *                │         ╰─ total ────▶ TotalReleases.release ──▶ LeakyBucketQueue.releaseHead
+ *                │                        the bucket that is next   releases one request, if the total permits it too
+ *                ├─────▶ TotalLedgers     the time of totals, for all partitions
+ *                ╰─────▶ effects          decisions, releases, messages, states to store
  * </pre>
  *
  * <p>A tick works only on the buckets that are due, so its cost does not grow with the number of buckets. The bucket of
@@ -254,9 +258,9 @@ public final class Shaper {
         ledgers.grantDue(nowNanos);
         deliver(nowNanos);
         int left = steps - changes.spent();
-        left -= buckets.workUnderTotals(nowNanos, (left + 1) / 2);
+        left -= buckets.releaseUnderTotals(nowNanos, (left + 1) / 2);
         left = buckets.work(nowNanos, left);
-        buckets.workUnderTotals(nowNanos, left);
+        buckets.releaseUnderTotals(nowNanos, left);
         return end(nowNanos);
     }
 
