@@ -90,6 +90,7 @@ public record BucketContents(
         public enum Stage {
             IN_FLIGHT,
             BACKOFF,
+            /** Stored, as the time does not show it: a backoff is over before a step of work makes its request due. */
             DUE
         }
 
