@@ -15,11 +15,11 @@ final class AdmissionRules {
 
     private static final long NANOS_PER_MS = 1_000_000;
 
-    private final PartitionQueues buckets;
+    private final PartitionQueues queues;
     private final OperatorOrders orders;
 
-    AdmissionRules(PartitionQueues buckets, OperatorOrders orders) {
-        this.buckets = buckets;
+    AdmissionRules(PartitionQueues queues, OperatorOrders orders) {
+        this.queues = queues;
         this.orders = orders;
     }
 
@@ -29,7 +29,7 @@ final class AdmissionRules {
      * @param inForce the rules in force, null if the queue was deleted
      */
     PartitionQueue inUse(String id, QueueRules inForce, long nowNanos) {
-        PartitionQueue queue = buckets.queue(id);
+        PartitionQueue queue = queues.get(id);
         return queue == null || !queue.canAdopt(inForce) && queue.isUnused(nowNanos) ? null : queue;
     }
 
@@ -59,7 +59,7 @@ final class AdmissionRules {
         if (!isCancel(admission) && orders.drains(BucketId.of(admission))) {
             return QueueDecisions.draining(admission, nowNanos / NANOS_PER_MS);
         }
-        PartitionQueue queue = buckets.queue(admission.queue());
+        PartitionQueue queue = queues.get(admission.queue());
         boolean isFull = queue != null
                 && current.total() != null
                 && queue.isTotalFull(priority(admission, current, nowNanos))

@@ -8,17 +8,17 @@ import java.util.List;
 import java.util.Map;
 import java.util.Set;
 
-/** The hot buckets of a queue, that is, those on the heap. Each is scheduled among those of all queues. */
+/** The hot buckets of a queue, that is, those on the heap. Each has a timer, unless it has nothing to do. */
 final class HotBuckets {
 
-    private final BucketSchedule schedule;
+    private final HotTimers timers;
     private final Map<BucketId, LeakyBucketQueue> byId = new LinkedHashMap<>();
     private final Set<LeakyBucketQueue> stale = new LinkedHashSet<>();
     private final Set<BucketId> purging = new HashSet<>(); // those in which requests wait that are to be purged
 
-    /** @param schedule the one of all queues of the partition */
-    HotBuckets(BucketSchedule schedule) {
-        this.schedule = schedule;
+    /** @param timers those of all queues of the partition */
+    HotBuckets(HotTimers timers) {
+        this.timers = timers;
     }
 
     /** Returns a bucket; null if it is not hot. */
@@ -40,34 +40,34 @@ final class HotBuckets {
         return byId.size();
     }
 
-    /** Adds a bucket without a schedule. */
+    /** Adds a bucket without a timer. */
     void add(LeakyBucketQueue bucket) {
         byId.put(bucket.id(), bucket);
-        schedule.add(bucket);
+        timers.add(bucket);
     }
 
-    /** Removes a bucket and its schedule. */
+    /** Removes a bucket and its timer. */
     void remove(LeakyBucketQueue bucket) {
         byId.remove(bucket.id());
         stale.remove(bucket);
         purging.remove(bucket.id());
-        schedule.remove(bucket);
+        timers.remove(bucket);
     }
 
     /**
-     * Schedules a bucket after it has run.
+     * Sets the timer of a bucket after it has run.
      *
      * @param nanos when it is due
      * @param isPurging whether requests wait in it that are to be purged
      * @param mayCool whether it can be unloaded
      */
-    void schedule(LeakyBucketQueue bucket, long nanos, boolean isPurging, boolean mayCool) {
+    void setTimer(LeakyBucketQueue bucket, long nanos, boolean isPurging, boolean mayCool) {
         if (isPurging) {
             purging.add(bucket.id());
         } else if (!purging.isEmpty()) {
             purging.remove(bucket.id());
         }
-        schedule.schedule(bucket, nanos, mayCool);
+        timers.set(bucket, nanos, mayCool);
     }
 
     /** Returns in how many buckets requests wait that are to be purged. */

@@ -87,8 +87,8 @@ final class LeakyBucketQueue {
     private final AttemptLifecycle attempts;
     private BucketTerms terms;
     private long clockNanos;
-    private long scheduledNanos;
-    private long scheduleOrder = -1;
+    private long timerNanos;
+    private long timerOrder = -1;
     private boolean isPaused; // by a command, as of the last use
     private long resumedNanos; // nothing is released before, although a total may have unused time
     private long purgedBelow; // the number below which requests are purged; 0 if none are
@@ -200,20 +200,20 @@ final class LeakyBucketQueue {
     }
 
     /**
-     * Returns the time for which the bucket is scheduled, in nanoseconds since the epoch; it is due then or earlier.
+     * Returns the time of the timer of a hot bucket, in nanoseconds since the epoch; it is due then or earlier.
      */
-    long scheduledNanos() {
-        return scheduledNanos;
+    long timerNanos() {
+        return timerNanos;
     }
 
-    /** Returns a unique number that orders buckets which are scheduled for the same time. */
-    long scheduleOrder() {
-        return scheduleOrder;
+    /** Returns a unique number that orders timers with the same time. */
+    long timerOrder() {
+        return timerOrder;
     }
 
-    void scheduleAt(long nanos, long order) {
-        scheduledNanos = nanos;
-        scheduleOrder = order;
+    void setTimer(long nanos, long order) {
+        timerNanos = nanos;
+        timerOrder = order;
     }
 
     /** Makes the next {@link #testAndClearChanged} return true. */

@@ -10,7 +10,7 @@ import dev.weir.shape.rules.BucketId;
  * @param tables where the requests and timers are
  * @param states where the states of buckets are
  * @param effects receives the effects of the current operation
- * @param schedule when the buckets on the heap are due
+ * @param hotTimers when the hot buckets of all queues are due
  * @param messaging how this partition exchanges messages with others
  * @param orders the commands of operators that are in effect
  */
@@ -18,7 +18,7 @@ record PartitionContext(
         Shaper.Tables tables,
         BucketStates states,
         EffectLog effects,
-        BucketSchedule schedule,
+        HotTimers hotTimers,
         Shaper.Messaging messaging,
         OperatorOrders orders) {
 

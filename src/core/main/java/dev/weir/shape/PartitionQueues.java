@@ -37,7 +37,7 @@ final class PartitionQueues {
     private static final int MAX_UNLOADS = 2_000;
 
     private final PartitionContext context;
-    private final BucketSchedule schedule; // of the hot buckets
+    private final HotTimers hotTimers;
     private final int hotKeys;
     private final Map<String, PartitionQueue> queues = new TreeMap<>();
     private final TimerQueue<String> totalTimers = new TimerQueue<>(); // of queues with a total
@@ -51,7 +51,7 @@ final class PartitionQueues {
 
     PartitionQueues(PartitionContext context, int hotKeys) {
         this.context = context;
-        schedule = context.schedule();
+        hotTimers = context.hotTimers();
         this.hotKeys = hotKeys;
     }
 
@@ -86,11 +86,11 @@ final class PartitionQueues {
     }
 
     /** Returns a queue, null if there is none. */
-    PartitionQueue queue(String id) {
+    PartitionQueue get(String id) {
         return queues.get(id);
     }
 
-    Map<String, PartitionQueue> queues() {
+    Map<String, PartitionQueue> byId() {
         return queues;
     }
 
@@ -105,7 +105,7 @@ final class PartitionQueues {
 
     /** Returns how many buckets with a key are on the heap. */
     long hotKeys() {
-        return schedule.keys();
+        return hotTimers.keys();
     }
 
     /**
@@ -217,7 +217,7 @@ final class PartitionQueues {
 
     /** Returns when a bucket is due, must be loaded or must adopt rules; {@link DueTime#NEVER} if none is. */
     long dueNanos() {
-        long dueNanos = Math.min(totalTimers.firstNanos(), Math.min(schedule.dueNanos(), coldTimers.firstNanos()));
+        long dueNanos = Math.min(totalTimers.firstNanos(), Math.min(hotTimers.dueNanos(), coldTimers.firstNanos()));
         return stale.isEmpty() ? dueNanos : Math.min(dueNanos, staleSinceNanos);
     }
 
@@ -237,7 +237,7 @@ final class PartitionQueues {
         int left = steps;
         boolean isMore = true;
         while (left > 0 && isMore) {
-            LeakyBucketQueue bucket = schedule.due(nowNanos);
+            LeakyBucketQueue bucket = hotTimers.due(nowNanos);
             isMore = bucket != null;
             if (isMore) {
                 WorkBudget turn = new WorkBudget(Math.min(left, STEPS_PER_TURN));
@@ -259,7 +259,7 @@ final class PartitionQueues {
     private void loadDue(PartitionQueue queue, long nowNanos, WorkBudget budget) {
         LeakyBucketQueue bucket = queue.buckets().loadDue(nowNanos, budget);
         // a bucket that is already due stays hot, since it has work to do, even if all hot ones are due before it
-        if (bucket != null && bucket.scheduledNanos() > nowNanos) {
+        if (bucket != null && bucket.timerNanos() > nowNanos) {
             unloadExcess(queue, nowNanos);
         }
         track(queue, nowNanos);
@@ -280,8 +280,8 @@ final class PartitionQueues {
     }
 
     private void unloadExcess(PartitionQueue used, long nowNanos) {
-        for (int i = 0; i < MAX_UNLOADS && schedule.keys() > hotKeys; i++) {
-            LeakyBucketQueue last = schedule.lastUnloadable();
+        for (int i = 0; i < MAX_UNLOADS && hotTimers.keys() > hotKeys; i++) {
+            LeakyBucketQueue last = hotTimers.lastUnloadable();
             PartitionQueue queue = last == null ? used : queues.get(last.id().queue());
             LeakyBucketQueue bucket = last == null ? used.lastContending() : last;
             if (bucket == null) {

@@ -24,14 +24,14 @@ import java.util.function.Consumer;
  *    └────────────────────┘ └────────────────────────────────────────────────────────────────┘
  *       idle after a run            unload: too many are hot, and this one is due last
  *
- *   run = adopt the rules in force, work, then: forget it if it is idle, otherwise schedule and save it
+ *   run = adopt the rules in force, work, then: forget it if it is idle, otherwise plan its next work and save it
  * </pre>
  *
  * <p>Laws, after each operation:
  *
  * <ul>
  *   <li>Every bucket in which requests wait, or whose past releases matter, is either hot or cold.
- *   <li>A hot one is scheduled for the time of its next work, or contends under the total.
+ *   <li>A hot one has a timer at its next work, or contends under the total.
  *   <li>A cold one has a timer no later than its next work, and its state lists the waiting requests.
  *   <li>The stored state of each is that of its last run.
  * </ul>
@@ -73,7 +73,7 @@ final class QueueBuckets {
         this.backlog = backlog;
         states = context.states();
         orders = context.orders();
-        hot = new HotBuckets(context.schedule());
+        hot = new HotBuckets(context.hotTimers());
         cold = new ColdBuckets(terms.rules().id(), context.tables().timers(), epoch, this::loadState);
     }
 
@@ -105,7 +105,7 @@ final class QueueBuckets {
             }
             obeyOrders(bucket);
             recordWaiting(bucket);
-            schedule(bucket);
+            plan(bucket);
         }
         restored = List.of();
         countCold();
@@ -148,7 +148,7 @@ final class QueueBuckets {
         });
     }
 
-    /** Has a hot bucket adopt the rules and orders in force, so that it is scheduled or removed by them. */
+    /** Has a hot bucket adopt the rules and orders in force, so that it is removed or its next work planned by them. */
     void update(LeakyBucketQueue bucket, long nowNanos) {
         run(bucket, nowNanos, NO_WORK);
     }
@@ -158,7 +158,7 @@ final class QueueBuckets {
         run(bucket, 0, nowNanos, work);
     }
 
-    /** @param earliestNanos the earliest time for which the bucket is scheduled afterwards */
+    /** @param earliestNanos the earliest time of the next work, apart from releases under a total */
     private void run(LeakyBucketQueue bucket, long earliestNanos, long nowNanos, Consumer<LeakyBucketQueue> work) {
         adoptRules(bucket, nowNanos);
         work.accept(bucket);
@@ -169,8 +169,8 @@ final class QueueBuckets {
     }
 
     /**
-     * Removes or schedules a hot bucket that has changed. Afterwards, the hot buckets that contend in its tiers are
-     * again those whose turn is first.
+     * Removes a hot bucket that has changed, or plans its next work. Afterwards, the hot buckets that contend in its
+     * tiers are again those whose turn is first.
      */
     private void settle(LeakyBucketQueue bucket, boolean mayContend, long dueNanos, long nowNanos) {
         String tierBefore = tier(bucket);
@@ -178,7 +178,7 @@ final class QueueBuckets {
             states.delete(bucket);
             removeHot(bucket);
         } else {
-            schedule(bucket, mayContend, dueNanos);
+            plan(bucket, mayContend, dueNanos);
         }
         loadContending(tierBefore, nowNanos);
         loadContending(tier(bucket), nowNanos);
@@ -210,13 +210,13 @@ final class QueueBuckets {
         return (bucket.id().isKeyed() || terms.isDraining()) && bucket.isIdle(bucket.nowNanos());
     }
 
-    private void schedule(LeakyBucketQueue bucket) {
+    private void plan(LeakyBucketQueue bucket) {
         boolean mayContend = mayContend(bucket);
-        schedule(bucket, mayContend, dueNanos(bucket, mayContend));
+        plan(bucket, mayContend, dueNanos(bucket, mayContend));
     }
 
-    /** Schedules a hot bucket, and has it contend if it may and its turn is near. */
-    private void schedule(LeakyBucketQueue bucket, boolean mayContend, long dueNanos) {
+    /** Sets the timer of a hot bucket, and has it contend if it may and its turn is near. */
+    private void plan(LeakyBucketQueue bucket, boolean mayContend, long dueNanos) {
         if (mayContend) {
             terms.contention().contend(bucket);
         } else {
@@ -224,7 +224,7 @@ final class QueueBuckets {
         }
         boolean isPurging = bucket.isPurging();
         boolean mayCool = bucket.isSmall() && tier(bucket) == null && !isPurging;
-        hot.schedule(bucket, dueNanos, isPurging, mayCool);
+        hot.setTimer(bucket, dueNanos, isPurging, mayCool);
     }
 
     private long dueNanos(LeakyBucketQueue bucket, boolean mayContend) {
@@ -264,7 +264,7 @@ final class QueueBuckets {
         bucket.markChanged(); // so that its stored state no longer names the timers
         cold.stepBack(bucket, state);
         adoptRules(bucket, nowNanos);
-        schedule(bucket);
+        plan(bucket);
         countCold(); // after it contends as a hot one, so that its tier keeps its place
         states.markUsed(bucket);
         return bucket;
@@ -305,7 +305,7 @@ final class QueueBuckets {
     void unload(LeakyBucketQueue bucket, long nowNanos) {
         if (hot.takeStale(bucket) || !bucket.hasAdopted(terms.rules())) {
             adoptRules(bucket, nowNanos);
-            schedule(bucket); // otherwise its timer would be that of the previous rules and orders
+            plan(bucket); // otherwise its timer would be that of the previous rules and orders
             states.markUsed(bucket);
         }
         if (!bucket.isSmall() || bucket.isPurging()) {
@@ -313,7 +313,7 @@ final class QueueBuckets {
         }
         String tier = tier(bucket);
         List<TimerKey> timers = tier == null
-                ? cold.add(bucket.id(), bucket.scheduledNanos(), nowNanos)
+                ? cold.add(bucket.id(), bucket.timerNanos(), nowNanos)
                 : cold.addContending(bucket.id(), tier, bucket.headTurnNanos(), bucket.nextExpiryNanos(), nowNanos);
         states.unload(bucket, timers);
         countCold(); // before it stops to contend, so that its tier keeps its place

@@ -20,19 +20,19 @@ public final class QueueQueries {
     private static final long NANOS_PER_MS = 1_000_000;
 
     private final Shaper.RulesSource rules;
-    private final PartitionQueues buckets;
+    private final PartitionQueues queues;
     private final AdmissionRules admissions;
     private final OperatorOrders orders;
     private final EffectLog answers;
 
     QueueQueries(
             Shaper.RulesSource rules,
-            PartitionQueues buckets,
+            PartitionQueues queues,
             AdmissionRules admissions,
             OperatorOrders orders,
             EffectLog answers) {
         this.rules = rules;
-        this.buckets = buckets;
+        this.queues = queues;
         this.admissions = admissions;
         this.orders = orders;
         this.answers = answers;
@@ -118,7 +118,7 @@ public final class QueueQueries {
      * which nothing waits.
      */
     public List<QueueView> views(int most, long nowNanos) {
-        Stream<String> inUse = buckets.queues().values().stream()
+        Stream<String> inUse = queues.byId().values().stream()
                 .filter(queue -> hasWaiting(queue) || queue.canAdopt(rules.of(queue.id())))
                 .map(PartitionQueue::id);
         return views(inUse, most, nowNanos);
@@ -130,7 +130,7 @@ public final class QueueQueries {
      */
     public List<QueueView> unusual(int most, long nowNanos) {
         Set<String> ids = new TreeSet<>(orders.queues());
-        buckets.queues().values().stream()
+        queues.byId().values().stream()
                 .filter(queue -> hasWaiting(queue) && rules.of(queue.id()) == null)
                 .forEach(queue -> ids.add(queue.id()));
         return views(ids.stream(), most, nowNanos);
@@ -149,9 +149,9 @@ public final class QueueQueries {
 
     /** Returns a bucket for queries. If it does not exist, returns an empty one that is not stored. */
     private LeakyBucketQueue peekBucket(BucketId id, QueueRules current, long nowNanos) {
-        PartitionQueue queue = buckets.queue(id.queue());
+        PartitionQueue queue = queues.get(id.queue());
         LeakyBucketQueue bucket = queue == null ? null : queue.buckets().peek(id);
-        return bucket == null && current != null ? buckets.fresh(id, current, nowNanos) : bucket;
+        return bucket == null && current != null ? queues.fresh(id, current, nowNanos) : bucket;
     }
 
     private static QueueView combinedView(

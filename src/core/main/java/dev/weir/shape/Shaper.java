@@ -96,7 +96,7 @@ public final class Shaper {
     private final RulesSource rules;
     private final EffectLog effects;
     private final BucketStates states;
-    private final PartitionQueues buckets;
+    private final PartitionQueues queues;
     private final TotalLedgers ledgers;
     private final OperatorOrders orders;
     private final AdmissionRules admissions;
@@ -127,24 +127,24 @@ public final class Shaper {
         effects = new EffectLog(tables.idempotencyCache());
         states = new BucketStates(tables, effects);
         orders = new OperatorOrders(effects);
-        buckets = new PartitionQueues(
-                new PartitionContext(tables, states, effects, new BucketSchedule(), messaging, orders), hotKeys);
+        queues = new PartitionQueues(
+                new PartitionContext(tables, states, effects, new HotTimers(), messaging, orders), hotKeys);
         ledgers = new TotalLedgers(rules, effects);
-        admissions = new AdmissionRules(buckets, orders);
-        queries = new QueueQueries(rules, buckets, admissions, orders, effects);
+        admissions = new AdmissionRules(queues, orders);
+        queries = new QueueQueries(rules, queues, admissions, orders, effects);
         tables.readStates(this::restore);
-        buckets.resume();
+        queues.resume();
     }
 
     private void restore(QueueEffect.StateStored stored) {
         if (stored instanceof QueueEffect.QueueStored queue) {
-            buckets.restore(queue.state());
+            queues.restore(queue.state());
         } else if (stored instanceof QueueEffect.BucketStored bucket) {
-            buckets.restore(bucket.state());
+            queues.restore(bucket.state());
         } else if (stored instanceof QueueEffect.OrdersStored ordered) {
             orders.restore(ordered.target(), ordered.orders());
         } else if (stored instanceof QueueEffect.LastLoanStored last) {
-            buckets.restoreLastLoan(last.number());
+            queues.restoreLastLoan(last.number());
         } else {
             QueueEffect.LedgerStored ledger = (QueueEffect.LedgerStored) stored;
             ledgers.restore(ledger.queue(), ledger.state());
@@ -164,21 +164,21 @@ public final class Shaper {
             return end(nowNanos);
         }
         QueueRules inForce = rules.of(admission.queue());
-        buckets.adopt(admission.queue(), inForce, nowNanos);
+        queues.adopt(admission.queue(), inForce, nowNanos);
         if (admission.request().kind().isAcknowledgement()) {
             acknowledge(admission, nowNanos);
             return end(nowNanos);
         }
-        QueueRules current = AdmissionRules.admitting(inForce, buckets.queue(admission.queue()));
+        QueueRules current = AdmissionRules.admitting(inForce, queues.get(admission.queue()));
         Decision fault = admissions.fault(admission, current, nowNanos);
         if (fault != null) {
             effects.decide(admission, fault);
             return end(nowNanos);
         }
-        long waitingBefore = buckets.waiting();
+        long waitingBefore = queues.waiting();
         boolean isCancel = AdmissionRules.isCancel(admission);
         BucketId id = BucketId.of(admission);
-        boolean isFound = buckets.use(id, current, nowNanos, bucket -> {
+        boolean isFound = queues.use(id, current, nowNanos, bucket -> {
             if (isCancel) {
                 bucket.cancel(admission, nowNanos);
             } else {
@@ -188,8 +188,8 @@ public final class Shaper {
         if (!isFound) {
             effects.decide(admission, AdmissionRules.noQueue(admission, nowNanos));
         }
-        if (buckets.waiting() > waitingBefore && current.total() != null) {
-            buckets.evictBeyondTotal(id, AdmissionRules.priority(admission, current, nowNanos), nowNanos);
+        if (queues.waiting() > waitingBefore && current.total() != null) {
+            queues.evictBeyondTotal(id, AdmissionRules.priority(admission, current, nowNanos), nowNanos);
         }
         return end(nowNanos);
     }
@@ -197,7 +197,7 @@ public final class Shaper {
     /** Passes the answer of a worker to the bucket of its receipt, which can be one of a queue that drains. */
     private void acknowledge(Admission answer, long nowNanos) {
         boolean isFound =
-                buckets.use(BucketId.of(answer), null, nowNanos, bucket -> bucket.acknowledge(answer, nowNanos));
+                queues.use(BucketId.of(answer), null, nowNanos, bucket -> bucket.acknowledge(answer, nowNanos));
         if (!isFound) {
             effects.decide(answer, AdmissionRules.staleAttempt(answer, nowNanos));
         }
@@ -214,7 +214,7 @@ public final class Shaper {
             return admit(admitted.admission(), number, sentAtMs, nowNanos);
         }
         if (message instanceof QueueMessage.Commanded commanded) {
-            buckets.obey(commanded.command(), number, nowNanos);
+            queues.obey(commanded.command(), number, nowNanos);
         } else {
             receive(message, nowNanos);
         }
@@ -225,13 +225,13 @@ public final class Shaper {
         if (message instanceof QueueMessage.Reported reported) {
             ledgers.receive(reported.report(), nowNanos);
         } else if (message instanceof QueueMessage.Granted granted) {
-            buckets.receive(granted.grant(), nowNanos);
+            queues.receive(granted.grant(), nowNanos);
         }
     }
 
     /** Sets the time of all queues back, because it was wrong. */
     public List<QueueEffect> stepBack(long nowNanos) {
-        buckets.stepBack(nowNanos);
+        queues.stepBack(nowNanos);
         ledgers.stepBack(nowNanos);
         return end(nowNanos);
     }
@@ -241,7 +241,7 @@ public final class Shaper {
      * adopt them now, others with each {@link #tick}, and each at the latest before it is next used.
      */
     public List<QueueEffect> refresh(long nowNanos) {
-        List.copyOf(buckets.queues().keySet()).forEach(id -> buckets.adopt(id, rules.of(id), nowNanos));
+        List.copyOf(queues.byId().keySet()).forEach(id -> queues.adopt(id, rules.of(id), nowNanos));
         ledgers.refresh(nowNanos);
         return end(nowNanos);
     }
@@ -254,13 +254,13 @@ public final class Shaper {
      */
     public List<QueueEffect> tick(long nowNanos, int steps) {
         WorkBudget changes = new WorkBudget(Math.max(1, steps / 2));
-        buckets.catchUp(nowNanos, changes);
+        queues.catchUp(nowNanos, changes);
         ledgers.grantDue(nowNanos);
         deliver(nowNanos);
         int left = steps - changes.spent();
-        left -= buckets.releaseUnderTotals(nowNanos, (left + 1) / 2);
-        left = buckets.work(nowNanos, left);
-        buckets.releaseUnderTotals(nowNanos, left);
+        left -= queues.releaseUnderTotals(nowNanos, (left + 1) / 2);
+        left = queues.work(nowNanos, left);
+        queues.releaseUnderTotals(nowNanos, left);
         return end(nowNanos);
     }
 
@@ -283,7 +283,7 @@ public final class Shaper {
      * Returns when there is something to do; {@link DueTime#NEVER} if nothing waits and no bucket has to be deleted.
      */
     public long dueNanos() {
-        return Math.min(buckets.dueNanos(), ledgers.dueNanos());
+        return Math.min(queues.dueNanos(), ledgers.dueNanos());
     }
 
     /**
@@ -291,7 +291,7 @@ public final class Shaper {
      * there are none.
      */
     public long lastWriteMs() {
-        return Math.max(buckets.lastWriteNanos(), ledgers.lastWriteNanos()) / NANOS_PER_MS;
+        return Math.max(queues.lastWriteNanos(), ledgers.lastWriteNanos()) / NANOS_PER_MS;
     }
 
     /**
@@ -299,17 +299,17 @@ public final class Shaper {
      * a total whose ledger is here.
      */
     public boolean needsTime() {
-        return hasWaiting() || buckets.inFlight() > 0 || ledgers.dueNanos() < DueTime.NEVER;
+        return hasWaiting() || queues.inFlight() > 0 || ledgers.dueNanos() < DueTime.NEVER;
     }
 
     /** Returns how many keys of all queues are on the heap. */
     public long hotKeys() {
-        return buckets.hotKeys();
+        return queues.hotKeys();
     }
 
     /** Returns whether any request waits. */
     public boolean hasWaiting() {
-        return buckets.waiting() > 0;
+        return queues.waiting() > 0;
     }
 
     /** Returns the read-only queries of these queues. */

@@ -6,15 +6,15 @@ import java.util.Comparator;
 import java.util.TreeSet;
 
 /**
- * The buckets on the heap, of all queues of a partition: how many, the one that is due first, and the one due last
- * among those that can be unloaded. Each call takes O(log n). Unlike {@link TimerQueue}, it creates no objects besides
- * the nodes of its trees, since there is a timer for each key on the heap.
+ * The timers of the hot buckets of all queues of a partition: which bucket is due first, and which one last among those
+ * that can be unloaded. It also counts the hot buckets with a key. Each call takes O(log n). Unlike {@link TimerQueue},
+ * it creates no objects besides the nodes of its trees, since there is a timer for each key on the heap.
  */
-final class BucketSchedule {
+final class HotTimers {
 
     private static final Comparator<LeakyBucketQueue> SOONEST_FIRST = (a, b) -> {
-        int byTime = Long.compare(a.scheduledNanos(), b.scheduledNanos());
-        return byTime != 0 ? byTime : Long.compare(a.scheduleOrder(), b.scheduleOrder());
+        int byTime = Long.compare(a.timerNanos(), b.timerNanos());
+        return byTime != 0 ? byTime : Long.compare(a.timerOrder(), b.timerOrder());
     };
 
     private final TreeSet<LeakyBucketQueue> soonestFirst = new TreeSet<>(SOONEST_FIRST);
@@ -22,36 +22,36 @@ final class BucketSchedule {
     private long nextOrder;
     private long keys;
 
-    /** Adds a bucket without a schedule. */
+    /** Adds a bucket without a timer. */
     void add(LeakyBucketQueue bucket) {
         keys += bucket.id().isKeyed() ? 1 : 0;
     }
 
-    /** Removes a bucket and its schedule. */
+    /** Removes a bucket and its timer. */
     void remove(LeakyBucketQueue bucket) {
         keys -= bucket.id().isKeyed() ? 1 : 0;
-        unschedule(bucket);
+        cancel(bucket);
     }
 
     /**
-     * Schedules a bucket, replacing its earlier schedule.
+     * Sets the timer of a bucket, in place of an earlier one.
      *
      * @param nanos when it is due; {@link DueTime#NEVER} if it has nothing to do
      * @param mayCool whether the bucket can be unloaded
      */
-    void schedule(LeakyBucketQueue bucket, long nanos, boolean mayCool) {
-        unschedule(bucket);
+    void set(LeakyBucketQueue bucket, long nanos, boolean mayCool) {
+        cancel(bucket);
         if (nanos == DueTime.NEVER) {
             return;
         }
-        bucket.scheduleAt(nanos, nextOrder++);
+        bucket.setTimer(nanos, nextOrder++);
         soonestFirst.add(bucket);
         if (mayCool) {
             unloadable.add(bucket);
         }
     }
 
-    private void unschedule(LeakyBucketQueue bucket) {
+    private void cancel(LeakyBucketQueue bucket) {
         soonestFirst.remove(bucket);
         unloadable.remove(bucket);
     }
@@ -61,9 +61,9 @@ final class BucketSchedule {
         return keys;
     }
 
-    /** Returns when the first bucket is due; {@link DueTime#NEVER} if none is scheduled. */
+    /** Returns when the first bucket is due; {@link DueTime#NEVER} if none has a timer. */
     long dueNanos() {
-        return soonestFirst.isEmpty() ? DueTime.NEVER : soonestFirst.first().scheduledNanos();
+        return soonestFirst.isEmpty() ? DueTime.NEVER : soonestFirst.first().timerNanos();
     }
 
     /** Returns the bucket that is due first; null if none is due. */
