@@ -30,9 +30,9 @@ record BucketTerms(QueueRules rules, Pacing pacing, Pacing total, OutflowState o
         return new BucketTerms(newRules.rules(), newRules.pacing(), newRules.total(), adopted, isDeleted);
     }
 
-    /** Returns these terms by equal rules that are another object. */
-    BucketTerms withEqual(QueueRules same) {
-        return new BucketTerms(same, pacing, total, outflow, isDeleted);
+    /** Returns whether rules are those of these terms. */
+    boolean follow(QueueRules current) {
+        return rules == current || rules.equals(current);
     }
 
     /** Returns these terms of a queue that is deleted, or not. */
@@ -42,8 +42,7 @@ record BucketTerms(QueueRules rules, Pacing pacing, Pacing total, OutflowState o
 
     /** Returns the terms that would apply at a time with rules in force, null if the queue was deleted. */
     BucketTerms under(QueueRules current, long nowNanos) {
-        BucketTerms adopted =
-                current == null || current.equals(rules) ? this : adopt(PacedQueueRules.of(current), nowNanos);
+        BucketTerms adopted = current == null || follow(current) ? this : adopt(PacedQueueRules.of(current), nowNanos);
         return adopted.deleted(current == null);
     }
 

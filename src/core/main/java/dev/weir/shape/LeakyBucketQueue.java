@@ -196,7 +196,7 @@ final class LeakyBucketQueue {
 
     /** Returns whether the bucket follows these rules. */
     boolean hasAdopted(QueueRules current) {
-        return terms.rules() == current || terms.rules().equals(current);
+        return terms.follow(current);
     }
 
     /**
@@ -225,17 +225,11 @@ final class LeakyBucketQueue {
     void setRules(PacedQueueRules newRules, long nowNanos) {
         advanceTo(nowNanos);
         terms = terms.deleted(false);
-        QueueRules before = terms.rules();
-        if (newRules.rules() == before) {
-            return;
+        if (!hasAdopted(newRules.rules())) {
+            terms = terms.adopt(newRules, clockNanos);
+            waitingRequests.setRules(terms.rules(), terms.pacing());
+            isChanged = true;
         }
-        if (newRules.rules().equals(before)) {
-            terms = terms.withEqual(newRules.rules());
-            return;
-        }
-        terms = terms.adopt(newRules, clockNanos);
-        waitingRequests.setRules(terms.rules(), terms.pacing());
-        isChanged = true;
     }
 
     /**

@@ -38,6 +38,7 @@ final class PartitionQueue {
     private final QueueBuckets buckets;
     private final InFlightBorrower borrower;
     private TotalReleases total; // null if the queue has no total
+    private QueueRules inForce; // unless the queue drains; buckets keep equal rules, so that comparing objects suffices
 
     /**
      * Creates a queue without buckets.
@@ -50,6 +51,7 @@ final class PartitionQueue {
         QueueTerms terms = new QueueTerms(PacedQueueRules.of(state.rules()), Contention.none(), false);
         buckets = new QueueBuckets(terms, state.epoch(), context, backlog);
         borrower = new InFlightBorrower(state.borrowed());
+        inForce = state.rules();
         setRules(terms.paced());
     }
 
@@ -148,8 +150,11 @@ final class PartitionQueue {
     void adopt(QueueRules current, long nowNanos) {
         boolean isDraining = !canAdopt(current);
         buckets.setTerms(buckets.terms().draining(isDraining));
-        if (!isDraining && current != rules()) {
-            change(current, nowNanos);
+        if (!isDraining && current != inForce) {
+            inForce = current;
+            if (!current.equals(rules())) {
+                change(current, nowNanos);
+            }
         }
         LeakyBucketQueue only = buckets.only();
         if (isDraining && only != null) {
@@ -159,10 +164,6 @@ final class PartitionQueue {
 
     private void change(QueueRules current, long nowNanos) {
         QueueRules before = rules();
-        if (current.equals(before)) {
-            buckets.setTerms(buckets.terms().withEqual(current));
-            return;
-        }
         setRules(PacedQueueRules.of(current));
         if (!current.hasSameDueTimesAs(before)) {
             buckets.makeHotStale();
@@ -239,7 +240,7 @@ final class PartitionQueue {
 
     /** Returns whether these rules, the same object, are in force and the queue does not drain. */
     boolean isInForce(QueueRules current) {
-        return current == rules() && !buckets.terms().isDraining();
+        return current == inForce && !buckets.terms().isDraining();
     }
 
     /** Returns the rules in force, or the last ones. */
@@ -259,7 +260,7 @@ final class PartitionQueue {
      * @param current the rules in force, null if the queue was deleted
      */
     boolean canAdopt(QueueRules current) {
-        return current != null && (current == rules() || current.hasSameKeyAs(rules()));
+        return current != null && (current == inForce || current.hasSameKeyAs(rules()));
     }
 
     /** Returns whether the queue was to drain and all of its buckets were removed. */

@@ -15,11 +15,6 @@ record QueueTerms(PacedQueueRules paced, Contention contention, boolean isDraini
         return paced.rules();
     }
 
-    /** Returns these terms with rules that are equal, but another object. */
-    QueueTerms withEqual(QueueRules same) {
-        return with(new PacedQueueRules(same, paced.pacing(), paced.total()));
-    }
-
     /** Returns these terms with other rules, by which the buckets contend as before. */
     QueueTerms with(PacedQueueRules newRules) {
         return new QueueTerms(newRules, contention, isDraining);
