@@ -3,7 +3,6 @@ package dev.weir.shape.backlog;
 import dev.weir.shape.backlog.BucketContents.AttemptSummary;
 import dev.weir.shape.rules.Flow;
 import dev.weir.shape.store.QueueEntry.Attempted;
-import dev.weir.shape.store.QueueEntry.Phase.InFlight;
 import dev.weir.shape.store.QueueStore;
 import dev.weir.shape.store.QueueStore.Place;
 import dev.weir.time.DueTime;
@@ -28,45 +27,25 @@ import java.util.TreeSet;
  */
 public final class Attempts {
 
-    private static final Comparator<Timed> SOONEST_FIRST = Comparator.comparingLong(Timed::untilMs)
-            .thenComparing(timed -> timed.place.flow())
-            .thenComparingLong(timed -> timed.place.position());
+    private static final Comparator<AttemptSummary> SOONEST_FIRST = Comparator.comparingLong(AttemptSummary::untilMs)
+            .thenComparing(AttemptSummary::flow)
+            .thenComparingLong(AttemptSummary::position);
 
-    /** A request in flight, or in backoff; it occupies no slots then. */
-    private record Timed(
-            long untilMs, Place place, long number, long cost, long slots, long startedAtMs, boolean isInFlight) {
-
-        static Timed of(Place place, Attempted attempted) {
-            long number = attempted.request().number();
-            long cost = attempted.request().cost();
-            return attempted.phase() instanceof InFlight lasting
-                    ? new Timed(lasting.untilMs(), place, number, cost, lasting.slots(), lasting.startedAtMs(), true)
-                    : new Timed(attempted.phase().untilMs(), place, number, cost, 0, 0, false);
-        }
-
-        AttemptSummary summary() {
-            AttemptSummary.Stage stage = isInFlight ? AttemptSummary.Stage.IN_FLIGHT : AttemptSummary.Stage.BACKOFF;
-            return new AttemptSummary(place.flow(), place.position(), number, cost, slots, stage, untilMs, startedAtMs);
-        }
-    }
-
-    private static final Comparator<Numbered> OLDEST_FIRST = Comparator.comparingLong(Numbered::number)
-            .thenComparing(one -> one.place.flow())
-            .thenComparingLong(one -> one.place.position());
+    /** Those that have waited for their time can have the number of others. */
+    private static final Comparator<AttemptSummary> OLDEST_FIRST = Comparator.comparingLong(AttemptSummary::number)
+            .thenComparing(AttemptSummary::flow)
+            .thenComparingLong(AttemptSummary::position);
 
     private static final Comparator<Head> EXPIRES_FIRST = Comparator.comparingLong(Head::expiresAtMs)
             .thenComparing(Head::flow)
             .thenComparingLong(head -> head.place().position());
 
-    /** A request that waits for another attempt. Those that have waited for their time can have the number of others. */
-    private record Numbered(long number, Place place) {}
-
     private final QueueStore store;
     private final QueueBacklog backlog;
-    private NavigableSet<Timed> timed = Collections.emptyNavigableSet();
+    private NavigableSet<AttemptSummary> timed = Collections.emptyNavigableSet(); // those in flight or in backoff
     private NavigableMap<Flow, TreeMap<Long, Head>> due = Collections.emptyNavigableMap(); // by position
     private NavigableSet<Head> expiring = Collections.emptyNavigableSet(); // those due that have a deadline
-    private NavigableSet<Numbered> waiting = Collections.emptyNavigableSet(); // those in backoff or due
+    private NavigableSet<AttemptSummary> waiting = Collections.emptyNavigableSet(); // those in backoff or due
     private long lastPosition = -1;
     private long dueCount;
     private InFlightCounts inFlight = InFlightCounts.NONE;
@@ -91,42 +70,25 @@ public final class Attempts {
 
     /** Restores one of {@link #summaries}, which the backlog already counts. */
     void restore(AttemptSummary summary) {
-        Place place = new Place(summary.flow(), summary.position());
         if (summary.stage() == AttemptSummary.Stage.DUE) {
-            addDue(place, get(place));
+            addDue(summary.place(), get(summary.place()));
         } else {
-            add(new Timed(
-                    summary.untilMs(),
-                    place,
-                    summary.number(),
-                    summary.cost(),
-                    summary.slots(),
-                    summary.startedAtMs(),
-                    summary.stage() == AttemptSummary.Stage.IN_FLIGHT));
+            add(summary);
         }
     }
 
     /** Restores a request that is stored. If it was due, it is in backoff until {@link #makeDue}. */
     void restore(Place place, Attempted attempted) {
-        Timed restored = Timed.of(place, attempted);
+        AttemptSummary restored = AttemptSummary.of(place, attempted);
         add(restored);
-        countInBacklog(restored, 1);
+        restored.addTo(backlog, 1);
     }
 
     /** Returns all of them. */
     List<AttemptSummary> summaries() {
         List<AttemptSummary> all = new ArrayList<>(size());
-        timed.forEach(one -> all.add(one.summary()));
-        due.values().forEach(flow -> flow.values()
-                .forEach(retry -> all.add(new AttemptSummary(
-                        retry.flow(),
-                        retry.place().position(),
-                        retry.number(),
-                        retry.cost(),
-                        0,
-                        AttemptSummary.Stage.DUE,
-                        0,
-                        0))));
+        all.addAll(timed);
+        due.values().forEach(flow -> flow.values().forEach(retry -> all.add(AttemptSummary.ofDue(retry))));
         return all;
     }
 
@@ -163,42 +125,24 @@ public final class Attempts {
 
     /** Makes a request due whose backoff is over. */
     void makeDue(Place place, Attempted attempted) {
-        timed.remove(Timed.of(place, attempted));
+        timed.remove(AttemptSummary.of(place, attempted));
         addDue(place, attempted);
     }
 
-    private void add(Timed added) {
+    private void add(AttemptSummary added) {
         makeRoom();
-        lastPosition = Math.max(lastPosition, added.place.position());
+        lastPosition = Math.max(lastPosition, added.position());
         timed.add(added);
-        if (!added.isInFlight) {
-            waiting.add(new Numbered(added.number, added.place));
-        }
-        count(added, 1);
-    }
-
-    private void count(Timed one, int sign) {
-        if (one.isInFlight) {
-            Flow flow = one.place.flow();
-            if (sign > 0) {
-                inFlight.add(flow.tier(), one.slots, one.startedAtMs);
-            } else {
-                inFlight.remove(flow.tier(), one.slots, one.startedAtMs);
-            }
-            InFlightCounts.add(flow.value(), sign * one.slots, slotsByValue);
-        }
-    }
-
-    private void countInBacklog(Timed one, int sign) {
-        String tier = one.place.flow().tier();
-        if (!one.isInFlight) {
-            backlog.add(tier, sign, sign * QueueOccupancy.cappedCost(one.cost));
-            backlog.addRetries(sign);
-        } else if (sign > 0) {
-            backlog.addInFlight(tier, one.slots, one.startedAtMs);
+        if (added.isWaiting()) {
+            waiting.add(added);
         } else {
-            backlog.removeInFlight(tier, one.slots, one.startedAtMs);
+            countInFlight(added, 1);
         }
+    }
+
+    private void countInFlight(AttemptSummary one, int sign) {
+        inFlight.add(one.flow().tier(), one.slots(), one.startedAtMs(), sign);
+        InFlightCounts.add(one.flow().value(), sign * one.slots(), slotsByValue);
     }
 
     private void addDue(Place place, Attempted attempted) {
@@ -208,20 +152,22 @@ public final class Attempts {
         if (retry.expiresAtMs() != DueTime.NEVER) {
             expiring.add(retry);
         }
-        waiting.add(new Numbered(attempted.request().number(), place));
+        waiting.add(AttemptSummary.ofDue(retry));
         lastPosition = Math.max(lastPosition, place.position());
         dueCount++;
     }
 
     /** Removes a request from the heap. Returns whether it was due. */
     private boolean forget(Place place, Attempted attempted) {
-        Timed removed = Timed.of(place, attempted);
-        countInBacklog(removed, -1);
-        if (!removed.isInFlight) {
-            waiting.remove(new Numbered(removed.number, place));
+        AttemptSummary removed = AttemptSummary.of(place, attempted);
+        removed.addTo(backlog, -1);
+        boolean wasTimed = timed.remove(removed);
+        if (removed.isWaiting()) {
+            waiting.remove(removed);
+        } else {
+            countInFlight(removed, -1);
         }
-        if (timed.remove(removed)) {
-            count(removed, -1);
+        if (wasTimed) {
             return false;
         }
         TreeMap<Long, Head> retries = due.get(place.flow());
@@ -235,12 +181,12 @@ public final class Attempts {
 
     /** Returns a request whose time in flight or in backoff is over; null if there is none. */
     public Place overdue(long nowMs) {
-        return dueMs() > nowMs ? null : timed.first().place;
+        return dueMs() > nowMs ? null : timed.first().place();
     }
 
     /** Returns when the first time in flight or in backoff is over, in milliseconds; {@link DueTime#NEVER} if none is. */
     public long dueMs() {
-        return timed.isEmpty() ? DueTime.NEVER : timed.first().untilMs;
+        return timed.isEmpty() ? DueTime.NEVER : timed.first().untilMs();
     }
 
     /** Returns the place of a request below a number that waits for another attempt; null if none does. */

@@ -2,6 +2,9 @@ package dev.weir.shape.backlog;
 
 import dev.weir.shape.fair.FlowOrder;
 import dev.weir.shape.rules.Flow;
+import dev.weir.shape.store.QueueEntry.Attempted;
+import dev.weir.shape.store.QueueEntry.Phase.InFlight;
+import dev.weir.shape.store.QueueStore.Place;
 import java.util.List;
 import java.util.Optional;
 
@@ -94,8 +97,41 @@ public record BucketContents(
             DUE
         }
 
+        /** Returns the summary of a request that is in flight or in backoff. */
+        static AttemptSummary of(Place place, Attempted attempted) {
+            boolean isInFlight = attempted.phase() instanceof InFlight;
+            return new AttemptSummary(
+                    place.flow(),
+                    place.position(),
+                    attempted.request().number(),
+                    attempted.request().cost(),
+                    attempted.phase() instanceof InFlight lasting ? lasting.slots() : 0,
+                    isInFlight ? Stage.IN_FLIGHT : Stage.BACKOFF,
+                    attempted.phase().untilMs(),
+                    attempted.phase() instanceof InFlight lasting ? lasting.startedAtMs() : 0);
+        }
+
+        static AttemptSummary ofDue(Head retry) {
+            long position = retry.place().position();
+            return new AttemptSummary(retry.flow(), position, retry.number(), retry.cost(), 0, Stage.DUE, 0, 0);
+        }
+
         boolean isWaiting() {
             return stage != Stage.IN_FLIGHT;
+        }
+
+        Place place() {
+            return new Place(flow, position);
+        }
+
+        /** Adds the request to a backlog; or removes it, if the sign is -1. */
+        void addTo(QueueBacklog backlog, int sign) {
+            if (isWaiting()) {
+                backlog.add(flow.tier(), sign, sign * QueueOccupancy.cappedCost(cost));
+                backlog.addRetries(sign);
+            } else {
+                backlog.addInFlight(flow.tier(), slots, startedAtMs, sign);
+            }
         }
     }
 
@@ -145,13 +181,6 @@ public record BucketContents(
             backlog.add(flow.flow().tier(), flow.size(), flow.tokens());
             backlog.addHead(flow.head().enqueuedAtMs());
         }
-        for (AttemptSummary attempt : attempts) {
-            if (attempt.isWaiting()) {
-                backlog.add(attempt.flow().tier(), 1, QueueOccupancy.cappedCost(attempt.cost()));
-                backlog.addRetries(1);
-            } else {
-                backlog.addInFlight(attempt.flow().tier(), attempt.slots(), attempt.startedAtMs());
-            }
-        }
+        attempts.forEach(attempt -> attempt.addTo(backlog, 1));
     }
 }

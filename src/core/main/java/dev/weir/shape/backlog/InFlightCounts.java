@@ -15,20 +15,16 @@ final class InFlightCounts {
     private long slots;
     private final TimeCounts starts = new TimeCounts();
 
-    /** Adds a request of a tier that was released at some time. */
-    void add(String tier, long moreSlots, long startedAtMs) {
-        requests++;
-        slots += moreSlots;
-        add(tier, moreSlots, slotsByTier);
-        starts.add(startedAtMs);
-    }
-
-    /** Removes a request that was added. */
-    void remove(String tier, long lessSlots, long startedAtMs) {
-        requests--;
-        slots -= lessSlots;
-        add(tier, -lessSlots, slotsByTier);
-        starts.remove(startedAtMs);
+    /** Adds a request of a tier that was released at some time; or removes it, if the sign is -1. */
+    void add(String tier, long ofRequest, long startedAtMs, int sign) {
+        requests += sign;
+        slots += sign * ofRequest;
+        add(tier, sign * ofRequest, slotsByTier);
+        if (sign > 0) {
+            starts.add(startedAtMs);
+        } else {
+            starts.remove(startedAtMs);
+        }
     }
 
     /** Adds to the sum of a name, which is removed at 0. */

@@ -44,16 +44,10 @@ public final class QueueBacklog {
         onWaiting.accept(moreRequests);
     }
 
-    /** Adds a released request that its worker processes. */
-    void addInFlight(String tier, long slots, long startedAtMs) {
-        inFlight.add(tier, slots, startedAtMs);
-        onInFlight.accept(1);
-    }
-
-    /** Removes a request that {@link #addInFlight} added. */
-    void removeInFlight(String tier, long slots, long startedAtMs) {
-        inFlight.remove(tier, slots, startedAtMs);
-        onInFlight.accept(-1);
+    /** Adds a released request that its worker processes; or removes it, if the sign is -1. */
+    void addInFlight(String tier, long slots, long startedAtMs, int sign) {
+        inFlight.add(tier, slots, startedAtMs, sign);
+        onInFlight.accept(sign);
     }
 
     /** Adds a request that waits for another attempt, which {@link #add} counts too; or removes some. */
