@@ -538,7 +538,7 @@ public final class WaitingRequests {
 
     /**
      * Returns a lower bound of when a new request of a flow would leave if some request ahead of it in the flow
-     * expired; {@link DueTime#NEVER} if none ever does, {@link Long#MIN_VALUE} if it is unknown.
+     * expired; {@link DueTime#NEVER} if none ever does, {@link FlowBounds#UNKNOWN} if it is unknown.
      *
      * @param current the pace of the bucket
      */
@@ -547,7 +547,7 @@ public final class WaitingRequests {
         if (queue == null) {
             return DueTime.NEVER;
         }
-        return isCounted(queue, current) ? queue.afterExpiryNanos(cost, current) : Long.MIN_VALUE;
+        return isCounted(queue, current) ? queue.afterExpiryNanos(cost, current) : FlowBounds.UNKNOWN;
     }
 
     private boolean isCounted(FlowQueue queue, Pacing current) {
