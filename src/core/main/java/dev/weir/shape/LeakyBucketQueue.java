@@ -8,6 +8,7 @@ import dev.weir.event.Reason;
 import dev.weir.event.Release;
 import dev.weir.event.Request;
 import dev.weir.event.RequestKind;
+import dev.weir.shape.backlog.Attempts;
 import dev.weir.shape.backlog.BucketContents;
 import dev.weir.shape.backlog.Head;
 import dev.weir.shape.backlog.QueueBacklog;
@@ -199,9 +200,7 @@ final class LeakyBucketQueue {
         return terms.follow(current);
     }
 
-    /**
-     * Returns the time of the timer of a hot bucket, in nanoseconds since the epoch; it is due then or earlier.
-     */
+    /** Returns the time of the timer of a hot bucket that has one, in nanoseconds since the epoch. */
     long timerNanos() {
         return timerNanos;
     }
@@ -323,12 +322,15 @@ final class LeakyBucketQueue {
         return new BucketAnswers(id, then, waitingRequests, attempts, atNanos, isPaused);
     }
 
-    /** Returns the number of waiting requests. */
+    /** Returns the number of waiting requests, also of those that wait for another attempt or for their time. */
     long waiting() {
         return waitingRequests.size();
     }
 
-    /** Returns when the oldest waiting request was queued, in milliseconds since the epoch; null if none waits. */
+    /**
+     * Returns when the oldest request that waits for its first turn was queued, in milliseconds since the epoch; null if
+     * none does.
+     */
     Long oldestEnqueuedAtMs() {
         return waitingRequests.oldestEnqueuedAtMs();
     }
@@ -392,9 +394,9 @@ final class LeakyBucketQueue {
             return clockNanos;
         }
         if (isPaused) {
-            return Math.min(nextExpiryNanos(), PAUSED_UNTIL_NANOS);
+            return Math.min(nextChangeNanos(), PAUSED_UNTIL_NANOS);
         }
-        return waitingRequests.next() == null ? nextExpiryNanos() : Math.min(releaseNanos(), nextExpiryNanos());
+        return waitingRequests.next() == null ? nextChangeNanos() : Math.min(releaseNanos(), nextChangeNanos());
     }
 
     /** Returns when the next request can be written as released, or expires; {@link DueTime#NEVER} if it waits for slots. */
@@ -469,20 +471,27 @@ final class LeakyBucketQueue {
      * Returns when the next request expires, the next attempt or backoff is over, or the time of the next request comes, if
      * none leaves before; {@link DueTime#NEVER} if none ever does.
      */
-    long nextExpiryNanos() {
+    long nextChangeNanos() {
         long expiryMs = Math.min(
                 waitingRequests.nextExpiryMs(), waitingRequests.attempts().dueMs());
         return nanos(Math.min(expiryMs, waitingRequests.scheduled().dueMs()));
     }
 
     /**
-     * Returns the total cost of what waits, with each cost capped, as far as there are slots for it, and at least that of
-     * the request that leaves next: there must be one, and slots for it. It can cost more than the bucket has slots now.
+     * Returns the total cost of what waits for its turn, with each cost capped, as far as there are slots for it, and at
+     * least that of the request that leaves next: there must be one, and slots for it. It can cost more than the bucket
+     * has slots now. With slots, a cost of 0 counts as 1, unless other requests cost more.
      */
     long releasableTokens() {
         InFlightRules limits = terms.rules().inFlight();
-        long waiting = waitingRequests.occupancy().tokens();
-        return limits == null ? waiting : Math.max(headCost(), Math.min(waiting, limits.most() - attempts.slots()));
+        Attempts retries = waitingRequests.attempts();
+        QueueOccupancy first = waitingRequests.occupancy();
+        long tokens = first.tokens() + retries.dueTokens();
+        if (limits == null) {
+            return tokens;
+        }
+        long slots = Math.max(tokens, first.size() + retries.due());
+        return Math.max(headCost(), Math.min(slots, limits.most() - attempts.slots()));
     }
 
     /**

@@ -115,8 +115,8 @@ final class PartitionTotal implements Contention {
         }
         long fromNanos = contendsFromNanos(bucket);
         return fromNanos <= bucket.nowNanos()
-                ? bucket.nextExpiryNanos()
-                : Math.min(fromNanos, bucket.nextExpiryNanos());
+                ? bucket.nextChangeNanos()
+                : Math.min(fromNanos, bucket.nextChangeNanos());
     }
 
     /** Returns when a bucket starts to contend; {@link DueTime#NEVER} if no request can leave next by its own rules. */

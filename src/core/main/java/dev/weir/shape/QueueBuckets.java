@@ -169,7 +169,7 @@ final class QueueBuckets {
     }
 
     /**
-     * Removes a hot bucket that has changed, or plans its next work. Afterwards, the hot buckets that contend in its
+     * Plans the next work of a hot bucket that has changed, or removes it if it is idle. Afterwards, the hot buckets that contend in its
      * tiers are again those whose turn is first.
      */
     private void settle(LeakyBucketQueue bucket, boolean mayContend, long dueNanos, long nowNanos) {
@@ -242,7 +242,7 @@ final class QueueBuckets {
 
     /** Has a hot bucket stop to contend, because its first request expires before it could be released. */
     void stopContending(LeakyBucketQueue bucket, long nowNanos) {
-        settle(bucket, false, bucket.nextExpiryNanos(), nowNanos);
+        settle(bucket, false, bucket.nextChangeNanos(), nowNanos);
     }
 
     private void recordWaiting(LeakyBucketQueue bucket) {
@@ -314,7 +314,7 @@ final class QueueBuckets {
         String tier = tier(bucket);
         List<TimerKey> timers = tier == null
                 ? cold.add(bucket.id(), bucket.timerNanos(), nowNanos)
-                : cold.addContending(bucket.id(), tier, bucket.headTurnNanos(), bucket.nextExpiryNanos(), nowNanos);
+                : cold.addContending(bucket.id(), tier, bucket.headTurnNanos(), bucket.nextChangeNanos(), nowNanos);
         states.unload(bucket, timers);
         countCold(); // before it stops to contend, so that its tier keeps its place
         removeHot(bucket);

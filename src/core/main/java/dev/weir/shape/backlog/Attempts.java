@@ -48,6 +48,7 @@ public final class Attempts {
     private NavigableSet<AttemptSummary> waiting = Collections.emptyNavigableSet(); // those in backoff or due
     private long lastPosition = -1;
     private long dueCount;
+    private long dueTokens; // their costs, each capped
     private InFlightCounts inFlight = InFlightCounts.NONE;
     private Map<String, Long> slotsByValue = Map.of();
 
@@ -155,6 +156,7 @@ public final class Attempts {
         waiting.add(AttemptSummary.ofDue(retry));
         lastPosition = Math.max(lastPosition, place.position());
         dueCount++;
+        dueTokens += QueueOccupancy.cappedCost(retry.cost());
     }
 
     /** Removes a request from the heap. Returns whether it was due. */
@@ -176,6 +178,7 @@ public final class Attempts {
             due.remove(place.flow());
         }
         dueCount--;
+        dueTokens -= QueueOccupancy.cappedCost(attempted.request().cost());
         return true;
     }
 
@@ -209,6 +212,16 @@ public final class Attempts {
 
     boolean hasDue() {
         return dueCount > 0;
+    }
+
+    /** Returns the number of retries that are due. */
+    public long due() {
+        return dueCount;
+    }
+
+    /** Returns the total cost of the retries that are due, with each cost capped. */
+    public long dueTokens() {
+        return dueTokens;
     }
 
     boolean hasDue(Flow flow) {

@@ -128,7 +128,7 @@ public record BucketContents(
         void addTo(QueueBacklog backlog, int sign) {
             if (isWaiting()) {
                 backlog.add(flow.tier(), sign, sign * QueueOccupancy.cappedCost(cost));
-                backlog.addRetries(sign);
+                backlog.addRetries(flow.tier(), sign);
             } else {
                 backlog.addInFlight(flow.tier(), slots, startedAtMs, sign);
             }

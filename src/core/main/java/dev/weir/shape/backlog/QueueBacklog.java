@@ -13,6 +13,7 @@ public final class QueueBacklog {
     private final LongConsumer onWaiting;
     private final LongConsumer onInFlight;
     private final Map<String, Long> requestsByTier = new HashMap<>();
+    private final Map<String, Long> retriesByTier = new HashMap<>();
     private final TimeCounts heads = new TimeCounts(); // when the first requests of all flows were queued
     private long requests;
     private long tokens;
@@ -51,8 +52,9 @@ public final class QueueBacklog {
     }
 
     /** Adds a request that waits for another attempt, which {@link #add} counts too; or removes some. */
-    void addRetries(long more) {
+    void addRetries(String tier, long more) {
         retries += more;
+        InFlightCounts.add(tier, more, retriesByTier);
     }
 
     /** Adds requests that wait for their time, or removes some. They have no tokens, and count for no tier. */
@@ -120,18 +122,19 @@ public final class QueueBacklog {
     }
 
     /**
-     * Returns the number of requests that wait in tiers of this priority or a higher one, with all that wait for their
-     * time, which cannot be evicted. Takes O(tiers of the rules).
+     * Returns the number of requests that wait and that one of this priority cannot evict: those of tiers of its priority
+     * or a higher one, and all that wait for their time or for another attempt. Takes O(tiers of the rules).
      */
     public long requestsFrom(int priority, QueueRules rules) {
-        long named = scheduled;
-        long from = scheduled;
+        long lower = 0;
+        long unnamed = requests - scheduled - retries;
         for (Map.Entry<String, TierShare> tier : rules.tiers().entrySet()) {
-            long ofTier = requestsByTier.getOrDefault(tier.getKey(), 0L);
-            named += ofTier;
-            from += tier.getValue().priority() >= priority ? ofTier : 0;
+            long evictable =
+                    requestsByTier.getOrDefault(tier.getKey(), 0L) - retriesByTier.getOrDefault(tier.getKey(), 0L);
+            unnamed -= evictable;
+            lower += tier.getValue().priority() < priority ? evictable : 0;
         }
-        return from + (TierShare.DEFAULT.priority() >= priority ? requests - named : 0);
+        return requests - lower - (TierShare.DEFAULT.priority() < priority ? unnamed : 0);
     }
 
     /** Returns the number of waiting requests of each tier that has any. */

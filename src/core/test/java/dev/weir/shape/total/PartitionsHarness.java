@@ -208,10 +208,13 @@ final class PartitionsHarness {
 
     /** Ends the attempt of a release, as its worker does. */
     void complete(Release release) {
+        complete(release, Acknowledgement.Result.DONE);
+    }
+
+    void complete(Release release, Acknowledgement.Result result) {
         Request request = Request.builder(release.requestId(), release.client())
                 .kind(RequestKind.COMPLETE)
-                .acknowledgement(
-                        new Acknowledgement(release.attempt().receipt(), Acknowledgement.Result.DONE, null, null))
+                .acknowledgement(new Acknowledgement(release.attempt().receipt(), result, null, null))
                 .source(0, 0)
                 .build();
         Admission admission = Admission.acknowledgement(request);

@@ -3,9 +3,11 @@ package dev.weir.shape.total;
 import static dev.weir.shape.total.PartitionsHarness.T0;
 import static org.assertj.core.api.Assertions.assertThat;
 
+import dev.weir.event.Acknowledgement;
 import dev.weir.event.Decision;
 import dev.weir.event.Outcome;
 import dev.weir.event.Reason;
+import dev.weir.event.Release;
 import dev.weir.shape.rules.InFlightRules;
 import dev.weir.shape.rules.QueueRules;
 import dev.weir.shape.rules.QueueTotal;
@@ -22,6 +24,7 @@ import java.util.stream.IntStream;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.MethodSource;
+import org.junit.jupiter.params.provider.ValueSource;
 
 /**
  * Tests that the releases in flight of all keys of a queue, on several partitions, never occupy more slots than its total
@@ -162,6 +165,48 @@ class TotalInFlightTest {
         }
         queue.run(EXCHANGES_MS);
         assertThat(queue.releases).hasSize(6);
+    }
+
+    /** Their key has lent its slots to another one in the meantime. */
+    @ParameterizedTest
+    @ValueSource(longs = {0, 1})
+    void requests_that_are_to_be_repeated_get_all_slots_that_they_need_at_once(long cost) {
+        int most = 40; // more than one for each exchange of messages
+        PartitionsHarness queue = harness(14, 2, rules(most, most));
+        for (int i = 0; i < most; i++) {
+            queue.offer(key(0, 0, 2), null, cost);
+        }
+        queue.run(EXCHANGES_MS);
+        List<Release> first = List.copyOf(queue.releases);
+        assertThat(first).hasSize(most);
+        for (int i = 0; i < most; i++) {
+            queue.offer(key(1, 0, 2), null, cost);
+        }
+        first.forEach(release -> queue.complete(release, Acknowledgement.Result.RETRY));
+        queue.run(EXCHANGES_MS);
+        assertThat(queue.releases).hasSize(2 * most);
+        List.copyOf(queue.releases.subList(most, 2 * most)).forEach(queue::complete);
+        queue.run(EXCHANGES_MS);
+        assertThat(queue.releases).hasSize(3 * most);
+    }
+
+    /** They cannot be evicted. */
+    @Test
+    void requests_that_are_to_be_repeated_count_for_the_capacity_of_all_priorities() {
+        QueueRules rules = rules(3, 3).toBuilder()
+                .total(QueueTotal.ofInFlight(3, 3))
+                .tiers(Map.of("gold", new TierShare(1, 1)))
+                .build();
+        PartitionsHarness queue = harness(15, 1, rules);
+        for (int i = 0; i < 3; i++) {
+            queue.offer("k0", "free", 1);
+        }
+        queue.run(EXCHANGES_MS);
+        List.copyOf(queue.releases).forEach(release -> queue.complete(release, Acknowledgement.Result.RETRY));
+        queue.run(EXCHANGES_MS / 10);
+        queue.offer("k0", "gold", 1);
+        Decision denied = queue.decisions.get(queue.decisions.size() - 1);
+        assertThat(denied.reason()).isEqualTo(Reason.QUEUE_FULL);
     }
 
     @Test
