@@ -11,7 +11,7 @@ import dev.weir.time.DueTime;
  * whose next attempt is due.
  *
  * @param place where it is stored
- * @param number its number in the order of arrival
+ * @param number its number in the order of arrival, or in which it entered its flow if it has waited for its time
  * @param cost its cost in tokens
  * @param enqueuedAtMs when it was queued, in milliseconds since the epoch
  * @param expiresAtMs the last time at which it can leave, in milliseconds since the epoch; {@link DueTime#NEVER} for

@@ -30,11 +30,11 @@ import java.util.function.Consumer;
  * The requests of a bucket that wait for their turn, in each order that is needed: which leaves next, which expires
  * next, which is newest. They wait for their first release, or are due for another attempt. {@link Attempts} stores the
  * latter, with all that were released and have not ended; {@link ScheduledRequests} has those that wait for their time.
- * This class has no notion of pace and emits no decisions.
+ * This class emits no decisions.
  *
  * <p>If its rules have slots, a request keeps its place when it is released. Positions of a flow that is empty start
- * again with the number of the next request. Numbers grow faster than positions, so that no place is used twice, also if
- * slots are added later. A retry leaves before all of its flow that wait for their first release. A flow whose client has
+ * again with the number of the next request. Numbers grow faster than positions, also before slots are added, so that
+ * a place is used twice only by requests that have waited for their time. A retry leaves before all of its flow that wait for their first release. A flow whose client has
  * no slots for its first request does not take part until slots of the client are free; nor does a tier that has none for
  * the next request of its flows.
  *
@@ -379,7 +379,7 @@ public final class WaitingRequests {
     }
 
     /**
-     * Returns the position of a flow's first request, so that its place was never in use. Numbers grow faster than
+     * Returns the position of a flow's first request, behind those of all released ones. Numbers grow faster than
      * positions, unless requests have waited for their time.
      */
     private long startOf(long number) {

@@ -4,9 +4,9 @@ import dev.weir.decision.state.KeyValueTable;
 import dev.weir.shape.rules.Flow;
 
 /**
- * The store of the waiting requests of one bucket. It is used by one thread at a time.
+ * The store of the requests of one bucket that wait or were released and have not ended. It is used by one thread at a time.
  *
- * @param entries the entries of each flow
+ * @param entries the requests of each flow
  * @param tickets the places of requests; of several requests with the same ticket, the newest
  * @param expiryTimers the places of requests that may expire before others ahead of them
  * @param schedule the requests that wait for their time
@@ -23,7 +23,7 @@ public record QueueStore(
      * A place in a flow.
      *
      * @param flow the flow
-     * @param position counts up within a flow; the first since it was empty is the number of its request
+     * @param position counts up within a flow; the first since it was empty is the number of its request, or a later one
      */
     public record Place(Flow flow, long position) {}
 
