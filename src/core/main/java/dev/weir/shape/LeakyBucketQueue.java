@@ -490,7 +490,7 @@ final class LeakyBucketQueue {
         if (limits == null) {
             return tokens;
         }
-        long slots = Math.max(tokens, first.size() + retries.due());
+        long slots = Math.max(tokens, first.size() + retries.dueCount());
         return Math.max(headCost(), Math.min(slots, limits.most() - attempts.slots()));
     }
 

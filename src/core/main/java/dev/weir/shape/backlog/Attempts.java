@@ -215,7 +215,7 @@ public final class Attempts {
     }
 
     /** Returns the number of retries that are due. */
-    public long due() {
+    public long dueCount() {
         return dueCount;
     }
 
