@@ -319,7 +319,7 @@ final class FailureRun implements AutoCloseable {
         instance.start();
     }
 
-    /** Stops an instance that has requests until others have taken over. */
+    /** Stops an instance that has requests until others have taken over, or its session has ended. */
     private void hang(InjectedFault fault) throws Exception {
         InstanceProcess instance = instances.get(fault.target());
         awaitWithProgress(instance.name() + " to have requests", () -> hasRequests(instance));
@@ -330,7 +330,8 @@ final class FailureRun implements AutoCloseable {
             hit(fault, hit);
             awaitWithProgress(
                     "takeover by the other enforcers",
-                    () -> watch.isQuiet() && (!setup.conditions.hasTakeover || takeovers() > before));
+                    () -> watch.isQuiet()
+                            && (takeovers() > before || partitions(instance).isEmpty()));
         } finally {
             instance.resume();
         }
